@@ -36,7 +36,7 @@ def test_its_commands_run_and_its_tables_are_whole(rankjury: Rankjury, desk: Pat
         assert f"`{name}`" in PAGE, name
     for table in ("scores", "rankings", "golds", "queries", "items"):
         row = next(line for line in PAGE.splitlines() if line.startswith(f"| `{table}.parquet`"))
-        columns = run.table(f"{table}.parquet").collect_schema().names()
+        columns = run.tables.scan(f"{table}.parquet").collect_schema().names()
         measures = list(run.manifest["measures"])
         assert {name for name in columns if name not in measures} == set(re.findall(r"`(\w+)`", row))
     for name in (path.name for path in (desk / ".rankjury").iterdir() if path.name != ".gitignore"):

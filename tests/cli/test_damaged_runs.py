@@ -67,6 +67,8 @@ def test_damaged_runs_are_removed_where_that_is_asked_for(
     assert rankjury("prune", "--damaged").code == 2, "nobody can be asked"
     first, second = rankjury("prune", "--damaged", "--dry-run").out.splitlines()
     assert first == "1 damaged run would go" and second.strip().startswith(f"{runs[1].name}  damaged: manifest.json")
+    with_limit = rankjury("prune", "--damaged", "--keep", "9", "--dry-run").out.splitlines()
+    assert with_limit == ["None of 3 runs would go", first, second]
     outcome = rankjury("prune", "--damaged", "--yes", "--json")
     assert outcome.code == 0 and json.loads(outcome.out)["runs"] == [runs[1].name]
     kept = Archive(archive)

@@ -72,7 +72,7 @@ def test_a_text_that_is_not_there(rankjury: Rankjury) -> None:
 def test_a_name_that_two_groups_have(rankjury: Rankjury) -> None:
     put("clips.csv", "clip,thing,act\nc1,car,turning\nc2,turning,bike\nc3,x,y\n")
     texts(TEXTS[0])
-    fragments = ["the keyword 'turning' stands in 2 groups", "expected thing=turning or act=turning"]
+    fragments = ["the keyword 'turning' is in 2 groups", "expected thing=turning or act=turning"]
     check_failure(run(rankjury, GIVEN, ON_TEXTS), 3, "texts.jsonl:1", *fragments)
 
 

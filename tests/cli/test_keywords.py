@@ -194,7 +194,7 @@ def test_synonyms_of_other_data_are_noted(rankjury: Rankjury) -> None:
         ([*GIVEN], 2, ["no text was given", "--check"]),
         (["  ", *GIVEN], 2, ["a text is empty", "words to map"]),
         (["bus", "--vocabulary", "none.csv"], 3, ["none.csv", "no such file"]),
-        (["bus", *GIVEN, "--check", "queries.jsonl"], 2, ["beside --check"]),
+        (["bus", *GIVEN, "--check", "queries.jsonl"], 2, ["--check, which has its own"]),
         (["bus", *GIVEN, "--group", "object"], 2, ["cannot read --group 'object'", "a name and columns"]),
         (["bus", *GIVEN, "--group", "who=objekt"], 2, ["unknown column 'objekt'", "object"]),
         (["bus", *GIVEN, "--select", "objekt"], 2, ["unknown group 'objekt'", "object"]),

@@ -55,7 +55,7 @@ def test_as_they_are_they_can_be_used(rankjury: Rankjury, gold: str, system: str
         ("clip,rain,b\nc1,no,x\nc2,false,y\n", 'groups = { wet = "rain", b = "b" }\n', 3,
          ["1 group has no keyword: wet (rain)"]),
         ("clip,a,b\nc1,x,\nc2,y,\n", 'select = ["b"]\n', 2, ["clips.csv", "unknown group 'b'", "Known: a"]),
-        (CLIPS + "c2,car,,\n", "", 3, ["clips.csv", "the id 'c2' stands in rows 2 and 7", "1 row repeats an id",
+        (CLIPS + "c2,car,,\n", "", 3, ["clips.csv", "duplicate id 'c2' in rows 2 and 7", "1 row repeats an id",
                                        "expected each item once", "Several values of one item go into one cell"]),
         ("a,b\n1,2\n", "", 3, ["clips.csv", "found the columns a, b; none holds ids", "expected item_id or id"]),
         ("clip,b\n,x\nc1,y\n", "", 3, ["clips.csv", "row 1 has no clip", "expected an id in every row"]),

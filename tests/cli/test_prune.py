@@ -35,7 +35,7 @@ def test_only_the_last_are_kept(rankjury: Rankjury, folder: Path) -> None:
 
 def test_without_a_limit_only_leftovers_go(rankjury: Rankjury, folder: Path) -> None:
     runs = stepped(folder, runs=2)
-    (runs[0].path.parent / ".x.1-ab.part").mkdir()
+    (runs[0].path.parent / ".x.1-5-0123abcd-ab.part").mkdir()
     outcome = rankjury("prune")
     assert outcome.code == 0 and "2 runs stay: --keep N or --older-than 30d" in outcome.out
     assert outcome.err == "Removed 1 leftover\n" and len(left(folder)) == 2

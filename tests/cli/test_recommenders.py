@@ -30,7 +30,7 @@ def test_everything_that_can_be_set_of_one(rankjury: Rankjury, name: str) -> Non
     assert (outcome.code, outcome.err) == (0, "")
     kind, lines = RECOMMENDERS.get(name), outcome.out.splitlines()
     assert max(map(len, lines)) <= 80
-    assert " ".join(outcome.out.split()).startswith(f"{name}: {kind.about} libraries: ")
+    assert " ".join(outcome.out.split()).startswith(f"{name}: {kind.description} libraries: ")
     rows = [line.split() for line in lines if line]
     for parameter, param in kind.params.items():
         assert any(row[0] == parameter for row in rows), parameter
@@ -45,7 +45,7 @@ def test_json(rankjury: Rankjury) -> None:
     one: dict[str, Any] = json.loads(rankjury("recommenders", "als", "--json").out)
     assert one == {"als": found["als"]}
     kind = RECOMMENDERS.get("als")
-    assert (one["als"]["about"], one["als"]["extra"], one["als"]["installed"]) == (kind.about, "recsys", True)
+    assert (one["als"]["about"], one["als"]["extra"], one["als"]["installed"]) == (kind.description, "recsys", True)
     assert one["als"]["libraries"] == kind.versions()
     assert one["als"]["params"]["factors"] == {
         "default": 16, "help": kind.params["factors"].help, "min": 1, "max": None, "choices": [],
@@ -65,7 +65,7 @@ def test_one_whose_library_is_missing(rankjury: Rankjury, monkeypatch: pytest.Mo
 
 def test_recommenders_of_others_are_listed_too(rankjury: Rankjury, monkeypatch: pytest.MonkeyPatch) -> None:
     class Mine(Popularity):
-        about = "my own"
+        description = "my own"
         params = {}
 
     entries = {name: RECOMMENDERS.get(name) for name in RECOMMENDERS.names()} | {"mine": Mine}

@@ -248,7 +248,7 @@ def test_all_violations_of_the_gold(rankjury: Rankjury) -> None:
     put("gold.json", json.dumps([{"movie_id": movie, field: items} for movie, items in lists.items()]))
     put("rankjury.toml", '[gold]\nkind = "ordered"\npath = "gold.json"\n[systems]\nnew = "new.trec"\n')
     at = [f"{movie}, {field}: " for movie in ("m2", "m3", "m4", "m5")]
-    found = ["the query itself is listed", "1 item, expected exactly 2", "m9 is no query", "m1 stands 2 times"]
+    found = ["the query itself is listed", "1 item, expected exactly 2", "m9 is not the id", "duplicate item m1"]
     check_faults(rankjury("run"), 3, *(where + what for where, what in zip(at, found, strict=True)))
 
 
@@ -299,7 +299,9 @@ def test_everything_fits_80_columns(rankjury: Rankjury, name: str) -> None:
 
 def test_in_a_terminal(folder: Path) -> None:
     plain = in_terminal(["run"], NO_COLOR="1", COLUMNS="80")
-    assert "\x1b[?25" not in plain and not re.search(r"\x1b\[[0-9;]*3[0-9]", plain), "no progress, no colours"
+    # A busy machine takes longer than the two seconds after which progress is shown, and then erased.
+    plain = re.sub(r"\x1b\[\?25l.*?\x1b\[\?25h(?:\r|\x1b\[1A|\x1b\[2K)*", "", plain, flags=re.DOTALL)
+    assert not re.search(r"\x1b\[[0-9;]*3[0-9]", plain), "no colours"
     without = re.sub(r"\x1b\[[0-9;]*m", "", plain).replace("\r\n", "\n")
     check_width(without)
     assert f"{MEAN:.3f} [" in without and without.endswith("Next: decide with rankjury gate targets.toml report.json\n")

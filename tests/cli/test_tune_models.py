@@ -468,7 +468,7 @@ class TestPlansThatCannotBeTuned:
 
     def test_a_file_where_the_journal_should_be(self, rankjury: Rankjury) -> None:
         put("rankjury-tune", "mine")
-        check_failure(rankjury("tune", "rankjury.toml"), 3, "rankjury-tune", "a file is there")
+        check_failure(rankjury("tune", "rankjury.toml"), 3, "rankjury-tune", "cannot make this folder")
         assert Path("rankjury-tune").read_text() == "mine"
 
 

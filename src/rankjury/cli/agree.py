@@ -1,4 +1,4 @@
-"""rankjury agree: how far candidates find what a reference finds."""
+"""rankjury agree: top-k overlap and similarity agreement of candidates with a reference."""
 
 from collections.abc import Mapping
 from enum import StrEnum
@@ -8,9 +8,9 @@ from typing import Annotated, Any
 
 import typer
 
-from rankjury.cli.shared.console import QuietOption, check_standard_input, exists
-from rankjury.cli.shared.options import ExcludeSelfOption, JsonOption
-from rankjury.errors import UsageError
+from rankjury.cli.shared.console import check_standard_input, exists
+from rankjury.cli.shared.options import ExcludeSelfOption, JsonOption, MetricOption, QuietOption
+from rankjury.errors import UnknownName, UsageError
 from rankjury.scale.evaluate_files import name_systems
 
 GROUP = "Evaluate"
@@ -24,13 +24,13 @@ EPILOG = (
     "matched by id; .npy files have none, so that --ids names them, or the rows are taken to be the same ones. The "
     "first candidate is what the others are compared with."
 )
-_USUAL_KS = "1,3,5,10"
-_USUAL_PAIRS = 20_000
+_DEFAULT_KS = "1,3,5,10"
+_DEFAULT_PAIRS = 20_000
 _OUTPUTS: dict[str, Any] = {
     "outputs": ["report.html", "report.json", "metrics_vs_k.png"],
     "output": [{"file": "queries.parquet", "form": "queries"}, {"file": "{system}_results.csv", "form": "cutoffs"}],
 }
-_NO_IDS_INSIDE = ".npy"
+_WITHOUT_IDS = ".npy"
 
 
 class TieOption(StrEnum):
@@ -53,24 +53,22 @@ def agree_command(
     ],
     n_samples: Annotated[
         int | None,
-        typer.Option("--n-samples", metavar="N", help="Ask only so many queries, drawn by the seed; all if not given."),
+        typer.Option("--n-samples", metavar="N", help="Sample so many queries, drawn by the seed; all if unset."),
     ] = None,
     queries: Annotated[
         str | None,
         typer.Option(
             "--queries",
             metavar="FILE",
-            help="Ask these queries instead of a sample: a file of ids, or row numbers where the vectors have no ids.",
+            help="Use these queries instead of a sample: a file of ids, or row numbers where the vectors have no ids.",
         ),
     ] = None,
     k_values: Annotated[
         list[str] | None,
-        typer.Option("--k-values", metavar="K...", help="Cut-offs: 1 3 5 10, or 1,3,5,10.", show_default=_USUAL_KS),
+        typer.Option("--k-values", metavar="K...", help="Cut-offs: 1 3 5 10, or 1,3,5,10.", show_default=_DEFAULT_KS),
     ] = None,
-    seed: Annotated[int, typer.Option("--seed", min=0, help="Of the samples of queries and of pairs.")] = 42,
-    metric: Annotated[
-        str, typer.Option("--metric", help="cosine, cosine-zero (0 with a zero vector), ip or l2.")
-    ] = "cosine",
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Seed for sampling queries and pairs.")] = 42,
+    metric: MetricOption = "cosine",
     ids: Annotated[str | None, typer.Option("--ids", metavar="FILE", help="Ids of the rows of all .npy files.")] = None,
     truncate: Annotated[
         list[int] | None,
@@ -91,7 +89,7 @@ def agree_command(
             min=0,
             help="About how many pairs to compare similarities over, as many for each query; 0: none.",
         ),
-    ] = _USUAL_PAIRS,
+    ] = _DEFAULT_PAIRS,
     over: Annotated[
         Over | None, typer.Option("--over", help="Pairs that are sampled, or those of the top k of either; runs: top.")
     ] = None,
@@ -112,28 +110,31 @@ def agree_command(
     quiet: QuietOption = False,
 ) -> None:
     """Measure how well candidates' top k match a reference's: what distilling, tuning or quantising lost or won."""
+    from rankjury.cli.run import run_and_print
+    from rankjury.io.vectors.quantize import DTYPES
+    from rankjury.retrieval.knn.similarity import METRICS
+
     called, files = _split_names(files)
-    files, cuts = _parted(files, " ".join(k_values) if k_values is not None else _USUAL_KS)
+    files, cuts = _split_cutoffs(files, " ".join(k_values) if k_values is not None else _DEFAULT_KS)
     if n_samples is not None and n_samples < 1:
         raise UsageError(f"--n-samples is {n_samples}", expected="1 or more")
     if queries is not None and n_samples is not None:
         raise UsageError("found both --queries and --n-samples", expected="one of both")
-    if ids is not None and not any(file.endswith(_NO_IDS_INSIDE) for file in files):
-        raise UsageError(
-            f"--ids is {ids}, but no file is a {_NO_IDS_INSIDE}", hint="Other files have ids of their own."
-        )
-    _check_names(metric, dtype or [])
+    if ids is not None and not any(file.endswith(_WITHOUT_IDS) for file in files):
+        raise UsageError(f"--ids is {ids}, but no file is a {_WITHOUT_IDS}", hint="Other files have ids of their own.")
+    # Names are refused by the option, once: the plan would name each system.
+    if metric not in METRICS:
+        raise UnknownName("similarity", metric, METRICS, where="--metric")
+    for name in dtype or ():
+        if name not in DTYPES:
+            raise UnknownName("dtype", name, DTYPES, where="--dtype")
     content = agreement_plan(
         files, cuts, n_samples, seed, metric=metric, ids=ids, truncate=truncate or [], dtypes=dtype or [], ties=ties,
         pairs=pairs, over=over, baseline=baseline, exclude_self=exclude_self, queries=queries, called=called,
         write=output is not None,
     )  # fmt: skip
-    from rankjury.cli.run import run_and_print
-
-    next_step = (
-        "" if output else "Next: keep tables, plot and report with -o results; rankjury init writes a plan of it"
-    )
-    run_and_print(content, output, as_json=as_json, quiet=quiet, next_step=next_step)
+    hint = "Next: keep tables, plot and report with -o results; rankjury init writes a plan of it"
+    run_and_print(content, output, as_json=as_json, quiet=quiet, next_step="" if output else hint)
 
 
 def agreement_plan(
@@ -147,7 +148,7 @@ def agreement_plan(
     truncate: list[int],
     dtypes: list[str],
     ties: TieOption = TieOption.id,
-    pairs: int = _USUAL_PAIRS,
+    pairs: int = _DEFAULT_PAIRS,
     over: Over | None = None,
     baseline: str | None = None,
     exclude_self: bool | None = None,
@@ -155,7 +156,7 @@ def agreement_plan(
     called: Mapping[str, str] = MappingProxyType({}),
     write: bool,
 ) -> dict[str, Any]:
-    """The content of a plan: the first file is the reference, the others are candidates; ``called``: names by file."""
+    """Return the content of a plan: the first file is the reference, the others are candidates; ``called``: names."""
     from rankjury.retrieval.agreement.reference import MEASURES, reference_measures
 
     reference = _file(files[0], ids, metric)
@@ -164,29 +165,25 @@ def agreement_plan(
     if exclude_self is None and len(kinds) > 1:
         exclude_self = True  # the vectors say that the queries are the items, also of the runs beside them
     measures = reference_measures(ties.value)
+    sampling = {"exclude_self": exclude_self, "sample": n_samples, "sample_ids": queries}
+    gold = reference | {"kind": "reference", "seed": seed, "ties": ties.value}
     content: dict[str, Any] = {
         "name": f"agreement with {called.get(files[0]) or _name(files[0])}",
-        "gold": reference | {"kind": "reference", "seed": seed, "ties": ties.value},
+        "gold": gold | {key: value for key, value in sampling.items() if value is not None},
         "systems": systems,
         "measures": measures,
         "cutoffs": cuts,
         "headline": [f"{measure}@{max(cuts)}" for measure in measures[: len(MEASURES)]],
     }
-    if exclude_self is not None:
-        content["gold"]["exclude_self"] = exclude_self
-    if n_samples is not None:
-        content["gold"]["sample"] = n_samples
-    if queries is not None:
-        content["gold"]["sample_ids"] = queries
     if baseline is not None or len(systems) > 1:
         content["baseline"] = baseline or next(iter(systems))
     if pairs or over is not None:
-        content["agreement"] = {"pairs": pairs or _USUAL_PAIRS, "seed": seed} | ({"over": over.value} if over else {})
+        content["agreement"] = {"pairs": pairs or _DEFAULT_PAIRS, "seed": seed} | ({"over": over.value} if over else {})
     return content | (_OUTPUTS if write else {})
 
 
 def _split_names(given: list[str]) -> tuple[dict[str, str], list[str]]:
-    """Names by file, of those that are given as NAME=FILE, and the files; a file whose own name has an = is a file."""
+    """Return names by file, of arguments NAME=FILE, and the files; an existing file may have an = in its name."""
     called: dict[str, str] = {}
     files: list[str] = []
     for text in given:
@@ -201,8 +198,8 @@ def _split_names(given: list[str]) -> tuple[dict[str, str], list[str]]:
     return called, files
 
 
-def _parted(given: list[str], k_values: str) -> tuple[list[str], list[int]]:
-    """Files and cut-offs: after --k-values 1 the parser takes the 3, 5 and 10 that follow for files."""
+def _split_cutoffs(given: list[str], k_values: str) -> tuple[list[str], list[int]]:
+    """Return files and cut-offs: after --k-values 1 the parser takes the 3, 5 and 10 that follow for files."""
     numbers = [text for text in given if text.isdecimal() and not exists(text)]
     files = [text for text in given if text not in numbers]
     texts = [*k_values.replace(",", " ").split(), *numbers]
@@ -214,19 +211,6 @@ def _parted(given: list[str], k_values: str) -> tuple[list[str], list[int]]:
     return files, sorted({int(text) for text in texts})
 
 
-def _check_names(metric: str, dtypes: list[str]) -> None:
-    """Refuse them by the option, once: the plan would name each system."""
-    from rankjury.errors import UnknownName
-    from rankjury.io.vectors.quantize import DTYPES
-    from rankjury.retrieval.knn.similarity import METRICS
-
-    if metric not in METRICS:
-        raise UnknownName("similarity", metric, METRICS, where="--metric")
-    for dtype in dtypes:
-        if dtype not in DTYPES:
-            raise UnknownName("dtype", dtype, DTYPES, where="--dtype")
-
-
 def _name(file: str) -> str:
     from rankjury.io.vectors import split_off_key
 
@@ -235,7 +219,7 @@ def _name(file: str) -> str:
 
 
 def _file(file: str, ids: str | None, metric: str) -> dict[str, Any]:
-    """The table of a file: of vectors, or without a kind of a run."""
+    """Return the plan table of a file of vectors or, without a kind, of a run."""
     from rankjury.io.source import Source
     from rankjury.io.vectors import split_off_key
     from rankjury.io.vectors.scan import holds_vectors
@@ -246,14 +230,14 @@ def _file(file: str, ids: str | None, metric: str) -> dict[str, Any]:
     Source.open(path)
     if key is None and not holds_vectors(path):
         return {"path": file}
-    named = {"ids": ids} if ids is not None and path.endswith(_NO_IDS_INSIDE) else {}
+    named = {"ids": ids} if ids is not None and path.endswith(_WITHOUT_IDS) else {}
     return {"kind": "vectors", "path": file, "metric": metric} | named
 
 
 def _systems(
     called: Mapping[str, str], files: list[str], ids: str | None, metric: str, truncate: list[int], dtypes: list[str]
 ) -> dict[str, dict[str, Any]]:
-    """Candidates by name, each followed by its variants."""
+    """Return candidates by name, each followed by its variants."""
     names = [called.get(file) or _name(file) for file in files]
     if len(set(names)) < len(names):
         whole = dict(zip(files, name_systems(files), strict=True))

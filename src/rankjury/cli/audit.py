@@ -6,16 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rankjury.cli.shared.console import QuietOption, check_standard_input, print_json, say, show_progress, warn
-from rankjury.cli.shared.options import (
-    ItemColumn,
-    LogFormatOption,
-    ScaleOption,
-    TimeColumn,
-    UserColumn,
-    ValueColumn,
-    read_scale,
-)
+from rankjury.cli.shared.console import check_standard_input, print_json, say, show_progress, warn
+from rankjury.cli.shared.options import JsonOption, LogOptions, QuietOption, expand_options
 
 if TYPE_CHECKING:
     from rankjury.recsys.audit import Audit
@@ -34,31 +26,24 @@ _BAR = 40
 _EIGHTHS = " ▏▎▍▌▋▊▉█"
 
 
+@expand_options
 def audit_command(
     path: Annotated[str, typer.Argument(metavar="LOG", help="The log, or a folder of MovieLens; - is standard input.")],
+    options: LogOptions,
     items: Annotated[
         str | None, typer.Option("--items", metavar="FILE", help="The catalogue: movies.dat, movies.csv, u.item …")
     ] = None,
-    user: UserColumn = None,
-    item: ItemColumn = None,
-    value: ValueColumn = None,
-    time: TimeColumn = None,
-    form: LogFormatOption = None,
-    scale: ScaleOption = None,
     cold: Annotated[int, typer.Option("--cold", help="Users and items with fewer rows are cold.")] = 10,
-    as_json: Annotated[bool, typer.Option("--json", help="Print everything as JSON instead of tables.")] = False,
+    as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
     """Check a log of interactions: counts, times, ties, skew, cold starts, and what would leak or mislead."""
-    bounds = read_scale(scale)
     check_standard_input([file for file in (path, items) if file])
     with show_progress(f"Reading {path}", quiet=quiet):
         from rankjury.recsys.audit import audit
         from rankjury.recsys.data.movielens import find_companions
-        from rankjury.recsys.data.read import read_log
 
-        log = read_log(path, user=user, item=item, value=value, time=time, format=form, scale=bounds)
-        found = audit(log, items=items or find_companions(path)[0], cold=cold)
+        found = audit(options.read(path), items=items or find_companions(path)[0], cold=cold)
     warn(found.warnings, quiet=quiet)
     if as_json:
         print_json(found.to_json())

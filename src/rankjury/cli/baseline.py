@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from rankjury.cli.shared.archive import ArchiveOption, open_archive, resolve_plan_name
-from rankjury.cli.shared.console import QuietOption, print_json, print_line, say
+from rankjury.cli.shared.console import print_json, print_line, say
+from rankjury.cli.shared.options import JsonOption, QuietOption
 from rankjury.errors import DataError, UsageError
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ def baseline_command(
         str | None, typer.Argument(metavar="RUN | PLAN", help="The run to set, or the plan whose baseline to unset.")
     ] = None,
     archive: ArchiveOption = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the baselines as JSON.")] = False,
+    as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
     """Show, set or unset the run that other runs of a plan are compared with."""

@@ -5,18 +5,8 @@ from typing import Annotated
 
 import typer
 
+from rankjury.cli.shared import options
 from rankjury.cli.shared.console import check_outputs, print_result, split_measures, write_outputs
-from rankjury.cli.shared.options import (
-    BaselineOption,
-    GoldArgument,
-    JsonOption,
-    MeasuresOption,
-    OutputOption,
-    RunsArgument,
-    ScoringOptions,
-    assess_files,
-    takes_scoring_options,
-)
 from rankjury.errors import DataError, UsageError
 
 GROUP = "Evaluate"
@@ -30,15 +20,15 @@ EPILOG = (
 )
 
 
-@takes_scoring_options
+@options.expand_options
 def compare_command(
-    gold: GoldArgument,
-    runs: RunsArgument,
-    scoring: ScoringOptions,
-    baseline: BaselineOption = None,
-    measures: MeasuresOption = None,
-    output: OutputOption = None,
-    as_json: JsonOption = False,
+    gold: options.GoldArgument,
+    runs: options.RunsArgument,
+    scoring: options.ScoringOptions,
+    baseline: options.BaselineOption = None,
+    measures: options.MeasuresOption = None,
+    output: options.OutputOption = None,
+    as_json: options.JsonOption = False,
     detect: Annotated[
         float, typer.Option("--detect", help="Say how many queries it takes to show such a difference.")
     ] = 0.01,
@@ -55,7 +45,7 @@ def compare_command(
     if not 0 < detect < float("inf"):
         raise UsageError(f"--detect is {detect}", expected="a difference above 0, such as 0.01")
     asked = split_measures(measures) if measures else None
-    report = assess_files(gold, runs, asked, scoring.resampling(), scoring, baseline or runs[0], output)
+    report = options.assess_files(gold, runs, asked, scoring.resampling(), scoring, baseline or runs[0], output)
     if not any(one.n for one in report.comparisons):
         raise DataError(
             f"under no measure is any query defined for both {report.baseline} and another system",

@@ -6,7 +6,8 @@ from typing import Annotated
 
 import typer
 
-from rankjury.cli.shared.console import FormatOption, QuietOption, say, show_progress, warn
+from rankjury.cli.shared.console import say, show_progress, warn
+from rankjury.cli.shared.options import FormatOption, QuietOption
 from rankjury.errors import UsageError
 
 GROUP = "Data"

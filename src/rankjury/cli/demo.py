@@ -1,4 +1,4 @@
-"""rankjury demo: something real before anything is configured."""
+"""rankjury demo: bundled samples, evaluated without any configuration."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,12 +10,13 @@ from typing import Annotated, Any
 
 import typer
 
-from rankjury.cli.shared.console import QuietOption, say, show_progress, warn
+from rankjury.cli.shared.console import say, show_progress, warn
 from rankjury.cli.shared.options import (
     SEPARATOR,
     AnnotatedTable,
     GroupOption,
     IdOption,
+    QuietOption,
     SelectOption,
     SeparatorOption,
     parse_groups,
@@ -56,17 +57,11 @@ _NEXT = {
     "fashion": ("sweep", "reports/eval_*_hnsw.json"),
 }
 """What to try on the files, and the report to check against targets."""
-_PAGES = Path("rankjury-demo")
+_PAGE_FOLDER = Path("rankjury-demo")
 _PAGE = "report.html"
-_VERDICTS = (4, 5)
-_CUTS = [1, 3, 5, 10, 20, 50]
-_FEWEST_FILES = 2
-_CUT_TO = 128
+_CUTOFFS = [1, 3, 5, 10, 20, 50]
+_TRUNCATION = 128
 """Dimensions, where all candidates have more."""
-_DRIVING_FOLDER, _MOVIELENS_FOLDER = Path("rankjury-driving"), Path("rankjury-movielens")
-_DRIVING_PLANS = ("rankjury.toml", "clips.toml")
-_CLIP_MEASURES = ["Recall", "Precision", "NDCG", "MAP"]
-_CLIP_CUTS = [1, 3, 5]
 _PICTURE = "recommenders.png"
 _SYNTHETIC = """\
 The log is synthetic: users, movies and ratings are drawn from a seed. The
@@ -81,9 +76,6 @@ _MODELS: dict[str, dict[str, Any]] = {
     "stars": {"model": "svd", "optional": True, "params": {"values": "ratings"}},
     "random": {},
 }
-_BEYOND = ["coverage@10", "novelty@10"]
-_LOG_MEASURES = ["ndcg", "precision(rel=4)", "recall(rel=4)"]
-_HEADLINE = ["ndcg@10", "precision(rel=4)@10", "recall(rel=4)@10"]
 
 
 class Sample(StrEnum):
@@ -110,7 +102,7 @@ def demo_command(
         typer.Option(
             "--data",
             metavar="PATH",
-            help="Your own: for papers a folder of matrices, reference… and candidates; for driving a table of "
+            help="Your data: for papers a folder of matrices, reference… and candidates; for driving a table of "
             "annotated clips; for movielens a folder as GroupLens ships it.",
         ),
     ] = None,
@@ -132,8 +124,17 @@ def demo_command(
     synthetic log, and are evaluated on what its users took later.
     """
     if data is not None:
-        table = AnnotatedTable(data, parse_groups(group), tuple(select or ()), id_column, separator)
-        _own(sample, table, vectors, output, keep, quiet=quiet)
+        if sample not in (Sample.papers, Sample.driving, Sample.movielens) or keep is not None:
+            raise UsageError("--data is for rankjury demo papers, driving and movielens, without --keep")
+        if sample is Sample.driving:
+            table = AnnotatedTable(data, parse_groups(group), tuple(select or ()), id_column, separator)
+            _user_clips(table, vectors, output, quiet=quiet)
+        elif group or select or vectors:
+            raise UsageError("--group, --select and --vectors are for rankjury demo driving")
+        elif sample is Sample.movielens:
+            _user_log(data, output, quiet=quiet)
+        else:
+            _user_papers(data, output, quiet=quiet)
         return
     if group or select or vectors:
         raise UsageError("--group, --select and --vectors are for rankjury demo driving --data clips.csv")
@@ -147,28 +148,10 @@ def demo_command(
             _copy(folder, keep, sample)
         if sample is Sample.helpdesk:
             _helpdesk(folder, keep, quiet=quiet)
-        elif sample is Sample.driving:
-            _driving(keep or folder, output or keep or _DRIVING_FOLDER, quiet=quiet)
-        elif sample is Sample.movielens:
-            _movielens(keep or folder, output or keep or _MOVIELENS_FOLDER, quiet=quiet)
+        elif sample in (Sample.driving, Sample.movielens):
+            _run_plans(keep or folder, sample, output or keep or Path(f"rankjury-{sample}"), quiet=quiet)
         else:
             _run_plan(folder, sample, output, keep, quiet=quiet)
-
-
-def _own(
-    sample: Sample, table: AnnotatedTable, vectors: str | None, output: Path | None, keep: Path | None, *, quiet: bool
-) -> None:
-    """The same job on somebody's own data."""
-    if sample not in (Sample.papers, Sample.driving, Sample.movielens) or keep is not None:
-        raise UsageError("--data is for rankjury demo papers, driving and movielens, without --keep")
-    if sample is Sample.driving:
-        _own_clips(table, vectors, output, quiet=quiet)
-    elif table.groups or table.select or vectors:
-        raise UsageError("--group, --select and --vectors are for rankjury demo driving")
-    elif sample is Sample.movielens:
-        _own_log(table.path, output, quiet=quiet)
-    else:
-        _own_papers(table.path, output, quiet=quiet)
 
 
 def _helpdesk(folder: Path, keep: Path | None, *, quiet: bool) -> None:
@@ -192,38 +175,38 @@ def _helpdesk(folder: Path, keep: Path | None, *, quiet: bool) -> None:
     if keep is None:
         from rankjury.reporting.writers.html import to_html
 
-        _put_page(to_html(report), Sample.helpdesk, quiet=quiet)
+        _write_page(to_html(report), Sample.helpdesk, quiet=quiet)
     place = keep or Path("rankjury-demo")
     again = "" if keep else "rankjury demo --keep rankjury-demo, then "
     say(f"Next: {again}rankjury compare {place}/qrels.trec {place}/bm25.trec {place}/dense.trec", quiet=quiet)
 
 
 def _run_plan(folder: Path, sample: Sample, output: Path | None, keep: Path | None, *, quiet: bool) -> None:
-    """Run the sample's plan; the results go where they are asked for, or nowhere but for the page."""
+    """Run the sample's plan; without a folder for the results, only the page is written."""
     from rankjury.cli.run import run_and_print
     from rankjury.core.temp_files import TemporaryFolder
 
     plan = str((keep or folder) / "rankjury.toml")
     if output is None and keep is None:
         with TemporaryFolder("demo") as nowhere:
-            with _whatever_the_gate_says():
+            with _ignore_verdict():
                 run_and_print(plan, Path(nowhere), quiet=quiet, next_step=None, list_files=False)
-            _put_page((Path(nowhere) / _PAGE).read_text(encoding="utf-8"), sample, quiet=quiet)
+            _write_page((Path(nowhere) / _PAGE).read_text(encoding="utf-8"), sample, quiet=quiet)
         say(f"Next: rankjury demo {sample} --keep rankjury-{sample}, then change its rankjury.toml", quiet=quiet)
         return
     again, report = _NEXT[sample.value]
     next_step = f"Next: rankjury {again} {plan}" if keep else f"Next: rankjury gate targets.toml {output}/{report}"
-    with _whatever_the_gate_says():
+    with _ignore_verdict():
         run_and_print(plan, output or keep, quiet=quiet, next_step=next_step)
 
 
-def _put_page(page: str, sample: Sample, *, quiet: bool) -> None:
-    """The report that people open; a folder that cannot be written to takes nothing else from a demonstration."""
+def _write_page(page: str, sample: Sample, *, quiet: bool) -> None:
+    """Write the page of a demo; a folder that cannot be written to is only a warning."""
     from rankjury.io.atomic import make_folder, write_text
 
-    path = _PAGES / f"{sample}.html"
+    path = _PAGE_FOLDER / f"{sample}.html"
     try:
-        make_folder(_PAGES)
+        make_folder(_PAGE_FOLDER)
         write_text(path, page)
     except DataError as error:
         warn([f"the page was not written: {error}"], quiet=quiet)
@@ -232,17 +215,17 @@ def _put_page(page: str, sample: Sample, *, quiet: bool) -> None:
 
 
 @contextmanager
-def _whatever_the_gate_says() -> Iterator[None]:
-    """A demonstration that shows how a target fails has not failed."""
+def _ignore_verdict() -> Iterator[None]:
+    """Ignore the exit code of a failed target: a demo that shows one has not failed."""
     try:
         yield
     except typer.Exit as ended:
-        if ended.exit_code not in _VERDICTS:
+        if ended.exit_code not in (4, 5):
             raise
 
 
-def _own_papers(folder: Path, output: Path | None, *, quiet: bool) -> None:
-    """The same job on the matrices of a folder: one that is called a reference's, and the others."""
+def _user_papers(folder: Path, output: Path | None, *, quiet: bool) -> None:
+    """Compare the matrices of a folder: one whose name begins with reference, and the others."""
     from rankjury.cli.agree import agreement_plan
     from rankjury.cli.run import run_and_print
     from rankjury.io.vectors import read_vectors
@@ -252,7 +235,7 @@ def _own_papers(folder: Path, output: Path | None, *, quiet: bool) -> None:
         raise DataError("no such folder", where=str(folder))
     found = scan_folder(folder)
     reference = found.reference
-    if reference is None or len(found.vectors) < _FEWEST_FILES:
+    if reference is None or len(found.vectors) < 2:
         raise DataError(
             f"found vectors: {', '.join(found.vectors) or 'none'}",
             where=str(folder),
@@ -261,8 +244,8 @@ def _own_papers(folder: Path, output: Path | None, *, quiet: bool) -> None:
     names = [reference, *(name for name in found.vectors if name != reference)]
     paths = [str(folder / name) for name in names]
     spaces = [read_vectors(path) for path in paths]
-    cuts = [k for k in _CUTS if k < len(spaces[0])] or _CUTS[:1]
-    truncate = [_CUT_TO] if all(space.dimensions > _CUT_TO for space in spaces[1:]) else []
+    cuts = [k for k in _CUTOFFS if k < len(spaces[0])] or _CUTOFFS[:1]
+    truncate = [_TRUNCATION] if all(space.dimensions > _TRUNCATION for space in spaces[1:]) else []
     content = agreement_plan(paths, cuts, truncate=truncate, dtypes=["int8"], write=output is not None)
     next_step = "" if output else "Next: keep tables, plot and report with -o results"
     run_and_print(content, output, quiet=quiet, next_step=next_step)
@@ -284,64 +267,64 @@ def _copy(folder: Path, target: Path, sample: Sample) -> None:
     write_files(contents)
 
 
-def _driving(folder: Path, output: Path, *, quiet: bool) -> None:
-    """Text → clip, then clip → clip; each writes its report."""
+def _run_plans(folder: Path, sample: Sample, output: Path, *, quiet: bool) -> None:
+    """Run the plans of driving (text → clip, then clip → clip) or of movielens; each writes its report."""
     from rankjury.cli.run import run_and_print
 
-    again = "" if folder == output else "rankjury demo driving --keep driving, then "
-    vocabulary = f"{output if folder == output else 'driving'}/clips.csv"
-    told = f'rankjury keywords "guy on a bike" --vocabulary {vocabulary}'
-    next_steps = (None, f"Next: {again}{told} --synonyms {vocabulary.replace('clips.csv', 'synonyms.toml')}")
-    for name, next_step in zip(_DRIVING_PLANS, next_steps, strict=True):
-        run_and_print(str(folder / name), output, quiet=quiet, next_step=next_step)
+    place = output if folder == output else sample.value
+    again = "" if folder == output else f"rankjury demo {sample} --keep {sample}, then "
+    if sample is Sample.movielens:
+        print(_SYNTHETIC, flush=True)
+        plans: dict[str, str | None] = {
+            "rankjury.toml": f"Next: open {output / _PICTURE}; {again}rankjury tune {place}/rankjury.toml"
+        }
+    else:
+        command = f'rankjury keywords "guy on a bike" --vocabulary {place}/clips.csv --synonyms {place}/synonyms.toml'
+        plans = {"rankjury.toml": None, "clips.toml": f"Next: {again}{command}"}
+    for plan, next_step in plans.items():
+        run_and_print(str(folder / plan), output, quiet=quiet, next_step=next_step)
 
 
-def _own_clips(table: AnnotatedTable, vectors: str | None, output: Path | None, *, quiet: bool) -> None:
-    """Clip → clip on a table of annotations; without vectors, clips are embedded by what is said of them."""
+def _user_clips(table: AnnotatedTable, vectors: str | None, output: Path | None, *, quiet: bool) -> None:
+    """Evaluate clip → clip on a table of annotations; without vectors, the annotations are embedded."""
     from rankjury.cli.run import run_and_print
     from rankjury.core.temp_files import TemporaryFolder
 
     with TemporaryFolder("demo") as scratch:
         if vectors is None:
             try:
-                vectors = _embedded_clips(table, Path(scratch) / "vectors.npz", quiet=quiet)
+                vectors = _embed_clips(table, Path(scratch) / "vectors.npz", quiet=quiet)
             except MissingExtra as error:
                 error.hint = f"{error.hint}, or give the clips' vectors with --vectors FILE."
                 raise
+            rendering = "no vectors were given: clips are embedded by a text rendering of their own annotations"
             warn(
-                [
-                    "no vectors were given: clips are embedded by a text rendering of their own annotations, so that "
-                    "the figures show the protocol at work, and not how good any video model is"
-                ],
+                [f"{rendering}, so that the figures show the protocol at work, and not how good any video model is"],
                 quiet=quiet,
             )
-        content = _clips_plan(table, vectors, write=output is not None)
+        gold = {
+            "kind": "keywords",
+            "path": str(table.path),
+            "id": table.id_column,
+            "groups": table.groups,
+            "select": list(table.select),
+            "separator": table.separator,
+        }
+        content = {
+            "name": table.path.stem,
+            "gold": gold,
+            "systems": {"embedding": {"kind": "vectors", "path": vectors}, "random": {"kind": "random"}},
+            "measures": ["Recall", "Precision", "NDCG", "MAP"],
+            "cutoffs": [1, 3, 5],
+            "headline": ["Recall@1", "Recall@3", "Recall@5", "Precision@5", "NDCG@5", "MAP@5"],
+            "conventions": {"dialect": "alfa"},
+            "outputs": ["report.html", "report.json", "report.md"] if output is not None else [],
+        }
         next_step = "" if output else "Next: keep the report with -o results; your own vectors with --vectors FILE"
         run_and_print(content, output, quiet=quiet, next_step=next_step)
 
 
-def _clips_plan(table: AnnotatedTable, vectors: str, *, write: bool) -> dict[str, Any]:
-    gold = {
-        "kind": "keywords",
-        "path": str(table.path),
-        "id": table.id_column,
-        "groups": table.groups,
-        "select": list(table.select),
-        "separator": table.separator,
-    }
-    return {
-        "name": table.path.stem,
-        "gold": gold,
-        "systems": {"embedding": {"kind": "vectors", "path": vectors}, "random": {"kind": "random"}},
-        "measures": _CLIP_MEASURES,
-        "cutoffs": _CLIP_CUTS,
-        "headline": [*(f"Recall@{k}" for k in _CLIP_CUTS), "Precision@5", "NDCG@5", "MAP@5"],
-        "conventions": {"dialect": "alfa"},
-        "outputs": ["report.html", "report.json", "report.md"] if write else [],
-    }
-
-
-def _embedded_clips(table: AnnotatedTable, path: Path, *, quiet: bool) -> str:
+def _embed_clips(table: AnnotatedTable, path: Path, *, quiet: bool) -> str:
     from rankjury.io.vectors.write import write_vectors
     from rankjury.labeling.keywords.annotations import annotations_corpus, read_annotations
     from rankjury.retrieval.embedding.embed import embed, find_model
@@ -354,19 +337,8 @@ def _embedded_clips(table: AnnotatedTable, path: Path, *, quiet: bool) -> str:
     return str(path)
 
 
-def _movielens(folder: Path, output: Path, *, quiet: bool) -> None:
-    """Run the sample's plan, after saying that its log is synthetic; its report and its page of figures are written."""
-    from rankjury.cli.run import run_and_print
-
-    print(_SYNTHETIC, flush=True)
-    again = "" if folder == output else "rankjury demo movielens --keep movielens, then "
-    plan = f"{output if folder == output else 'movielens'}/rankjury.toml"
-    next_step = f"Next: open {output / _PICTURE}; {again}rankjury tune {plan}"
-    run_and_print(str(folder / "rankjury.toml"), output, quiet=quiet, next_step=next_step)
-
-
-def _own_log(folder: Path, output: Path | None, *, quiet: bool) -> None:
-    """The same on a MovieLens release that lies in a folder; nothing is downloaded."""
+def _user_log(folder: Path, output: Path | None, *, quiet: bool) -> None:
+    """Evaluate recommenders on a MovieLens release in a folder; nothing is downloaded."""
     from rankjury.cli.run import run_and_print
     from rankjury.recsys.data.movielens import find_companions
 
@@ -375,22 +347,18 @@ def _own_log(folder: Path, output: Path | None, *, quiet: bool) -> None:
             "no such folder", where=str(folder), expected="a MovieLens release: ratings.dat, ratings.csv or u.data"
         )
     items, users = find_companions(folder)
-    beyond = [*_BEYOND, *(["diversity@10"] if items else [])]
+    companions = {name: str(file) for name, file in (("items", items), ("users", users)) if file}
+    beyond = ["coverage@10", "novelty@10", *(["diversity@10"] if items else [])]
     content: dict[str, Any] = {
         "name": folder.resolve().name,
         "baseline": "popularity",
-        "measures": [*_LOG_MEASURES, *beyond],
+        "measures": ["ndcg", "precision(rel=4)", "recall(rel=4)", *beyond],
         "cutoffs": [5, 10, 20],
-        "headline": [*_HEADLINE, *beyond],
-        "gold": {
-            "kind": "interactions",
-            "path": str(folder),
-            **({"items": str(items)} if items else {}),
-            **({"users": str(users)} if users else {}),
-        },
+        "headline": ["ndcg@10", "precision(rel=4)@10", "recall(rel=4)@10", *beyond],
+        "gold": {"kind": "interactions", "path": str(folder)} | companions,
         "systems": {name: {"kind": "recommender", "model": name, **more} for name, more in _MODELS.items()},
         "outputs": ["report.html", "report.json", "report.md"],
         "output": [{"file": _PICTURE, "form": "recommenders"}],
     }
-    place = output or _MOVIELENS_FOLDER
+    place = output or Path("rankjury-movielens")
     run_and_print(content, place, quiet=quiet, next_step=f"Next: open {place / _PICTURE}; rankjury audit {folder}")

@@ -1,4 +1,4 @@
-"""rankjury diff: what became of it since then?"""
+"""rankjury diff: comparison of two archived runs."""
 
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,8 +11,8 @@ from rankjury.cli.shared.archive import (
     resolve_measures,
     warn_of_damaged_runs,
 )
-from rankjury.cli.shared.console import QuietOption, ignore_broken_pipe, print_json, say, split_measures
-from rankjury.cli.shared.options import MeasuresOption
+from rankjury.cli.shared.console import ignore_broken_pipe, print_json, say, split_measures
+from rankjury.cli.shared.options import JsonOption, MeasuresOption, QuietOption, SystemsOption
 from rankjury.errors import DataError
 
 if TYPE_CHECKING:
@@ -34,17 +34,15 @@ EPILOG = (
 
 def diff_command(
     first: Annotated[
-        str, typer.Argument(metavar="RUN", help="A run, as rankjury show names them; the earlier, where there are two.")
+        str, typer.Argument(metavar="RUN", help="Run id (see rankjury show). With two: the older run.")
     ] = "latest",
     second: Annotated[
-        str | None, typer.Argument(metavar="RUN", help="The later run, where the first is the earlier.")
+        str | None, typer.Argument(metavar="RUN", help="The newer run, where the first is the older.")
     ] = None,
     measures: MeasuresOption = None,
-    system: Annotated[
-        list[str] | None, typer.Option("--system", metavar="NAME", help="Only this system; repeat it.")
-    ] = None,
+    system: SystemsOption = None,
     archive: ArchiveOption = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print all that is known as JSON.")] = False,
+    as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
     """Compare two archived runs: what changed, what became better and worse, and which queries lost most."""
@@ -69,16 +67,16 @@ def diff_command(
 
 
 def _before(archive: "Archive", after: "ArchivedRun") -> "ArchivedRun":
-    """The baseline of its plan; where it is that itself, or there is none, the run before it."""
+    """Return the baseline of its plan; where it is that itself, or there is none, the run before it."""
     baseline = archive.baseline(after.plan)
     if baseline is not None and baseline.name != after.name:
         return baseline
-    held = archive.runs(after.plan)
-    place = next((place for place, run in enumerate(held) if run.name == after.name), 0)
+    runs = archive.runs(after.plan)
+    place = next((place for place, run in enumerate(runs) if run.name == after.name), 0)
     if place == 0:
         raise DataError(
             "there is no run of this plan before it",
             where=after.name,
             hint="Name two runs: rankjury diff EARLIER LATER.",
         )
-    return held[place - 1]
+    return runs[place - 1]

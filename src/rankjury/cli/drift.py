@@ -1,11 +1,12 @@
-"""rankjury drift: is it still what it was?"""
+"""rankjury drift: comparison of a report with an earlier one, against allowed changes."""
 
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from rankjury.cli.shared.archive import load_report
-from rankjury.cli.shared.console import QuietOption, check_standard_input, ignore_broken_pipe, print_json, warn
+from rankjury.cli.shared.console import check_standard_input, ignore_broken_pipe, print_json, warn
+from rankjury.cli.shared.options import JsonOption, QuietOption, StrictOption
 from rankjury.errors import UsageError
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ EPILOG = (
 
 def drift_command(
     new: Annotated[str, typer.Argument(metavar="NEW", help="A saved report, or an archived run.", show_default=False)],
-    old: Annotated[str, typer.Argument(metavar="OLD", help="An earlier one.", show_default=False)],
+    old: Annotated[str, typer.Argument(metavar="OLD", help="The report or run to compare with.", show_default=False)],
     system: Annotated[
         str | None,
         typer.Option("--system", metavar="NAME", help="The system; all that both reports have, unless it is named."),
@@ -37,8 +38,8 @@ def drift_command(
         typer.Option("--old-system", metavar="NAME", help="The earlier system, where it was called otherwise."),
     ] = None,
     allowed: Annotated[str, typer.Option("--allowed", metavar="SHARE", help="How far a figure may move.")] = "5%",
-    strict: Annotated[bool, typer.Option("--strict", help="Unsure is not good enough: exit code 5.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print all that is known as JSON.")] = False,
+    strict: StrictOption = False,
+    as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
     """Compare a report with an earlier one: similarities, lengths, quality, first items, and what changed between."""
@@ -53,7 +54,7 @@ def drift_command(
         drifts = [drift_between(report, earlier, system=system, old_system=old_system, allowed=share)]
     with ignore_broken_pipe():
         _tell(report, drifts, strict=strict, as_json=as_json, quiet=quiet)
-    codes = {one.exit_code(strict=strict) for one in drifts}
+    codes = {drift.exit_code(strict=strict) for drift in drifts}
     code = next((code for code in (4, 5) if code in codes), 0)
     if code:
         raise typer.Exit(code)

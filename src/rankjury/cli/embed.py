@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rankjury.cli.shared.console import QuietOption, check_folder, print_json, say, show_progress, warn
+from rankjury.cli.shared.console import check_folder, print_json, say, show_progress, warn
+from rankjury.cli.shared.options import IdOption, JsonOption, QuietOption
 from rankjury.core.progress import Progress
 from rankjury.errors import RankjuryError, UsageError
 
@@ -74,9 +75,7 @@ def embed_command(
         str,
         typer.Option("--join", metavar="TEXT", show_default="a newline", help="What stands between several columns."),
     ] = "\n",
-    id_column: Annotated[
-        str | None, typer.Option("--id", metavar="COLUMN", help="The column of ids, where its name does not tell.")
-    ] = None,
+    id_column: IdOption = None,
     empty: Annotated[Empty, typer.Option("--empty", help="Rows without text: an error, or left out.")] = Empty.error,
     batch_size: Annotated[int, typer.Option("--batch-size", min=1, help="Texts that the model gets at once.")] = 64,
     source: Annotated[
@@ -93,7 +92,7 @@ def embed_command(
         int | None, typer.Option("--truncate", min=1, help="Keep only so many dimensions, the first.")
     ] = None,
     dtype: Annotated[Dtype | None, typer.Option("--dtype", help="How numbers are held; float32 as made.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the file's metadata as JSON.")] = False,
+    as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
     """Turn texts into vectors, or vectors into smaller ones, with a record of how they were made."""
@@ -134,7 +133,7 @@ def _check_combination(
         )
     for name, value in of_corpus.items():
         if source is not None and value is not None:
-            raise UsageError(f"{name} with --from, which makes vectors from vectors", hint=f"Leave {name} away.")
+            raise UsageError(f"{name} with --from, which makes vectors from vectors", hint=f"Drop {name}.")
         if corpus is not None and value is None and name != "--id":
             raise UsageError(f"{name} is missing", expected="the columns of text" if name == "--text" else "a model")
     if ids is not None and source is None:
@@ -195,15 +194,14 @@ def _embedded(
 
 
 def _tell(made: "EmbeddedFile", *, as_json: bool, quiet: bool) -> None:
-    told = made.metadata
+    facts = made.metadata
     if as_json:
-        form = {"schema": "rankjury.embed/1", "file": str(made.path), "anew": made.anew, "vectors": told}
-        print_json(form)
+        print_json({"schema": "rankjury.embed/1", "file": str(made.path), "anew": made.anew, "vectors": facts})
     if made.zeros:
         from rankjury.core.types import listed
 
         warn([f"the vectors of {listed(list(made.zeros))} are zero, and have no direction"], quiet=quiet)
-    size = f"{told['count']:,} × {told['dimensions']:,}, {told['dtype']}"
+    size = f"{facts['count']:,} × {facts['dimensions']:,}, {facts['dtype']}"
     if made.anew:
         say(f"Wrote {made.path}: {size}. Next: rankjury neighbours {made.path} · rankjury vectors", quiet=quiet)
     else:

@@ -5,18 +5,8 @@ from typing import Annotated
 
 import typer
 
+from rankjury.cli.shared import options
 from rankjury.cli.shared.console import check_outputs, print_result, split_measures, write_outputs
-from rankjury.cli.shared.options import (
-    Backend,
-    GoldArgument,
-    JsonOption,
-    MeasuresOption,
-    OutputOption,
-    RunsArgument,
-    ScoringOptions,
-    assess_files,
-    takes_scoring_options,
-)
 from rankjury.errors import UsageError
 
 GROUP = "Evaluate"
@@ -35,12 +25,12 @@ EPILOG = (
 )
 
 
-@takes_scoring_options
+@options.expand_options
 def evaluate_command(
-    gold: GoldArgument,
-    runs: RunsArgument,
-    scoring: ScoringOptions,
-    measures: MeasuresOption = None,
+    gold: options.GoldArgument,
+    runs: options.RunsArgument,
+    scoring: options.ScoringOptions,
+    measures: options.MeasuresOption = None,
     per_query: Annotated[
         str | None,
         typer.Option(
@@ -49,8 +39,8 @@ def evaluate_command(
             help="Write every query's scores: .csv, .tsv, .jsonl, .parquet; in blocks also a folder.",
         ),
     ] = None,
-    output: OutputOption = None,
-    as_json: JsonOption = False,
+    output: options.OutputOption = None,
+    as_json: options.JsonOption = False,
     no_ci: Annotated[bool, typer.Option("--no-ci", help="Means only, without intervals.")] = False,
     quantiles: Annotated[
         str | None,
@@ -62,7 +52,7 @@ def evaluate_command(
     Prints a table of means with bootstrap intervals over queries and the number of queries averaged, and warns of what
     would mislead: missing queries, unjudged items, equal scores at the cut-off.
     """
-    check_outputs(output, per_query, here=scoring.on is Backend.here)
+    check_outputs(output, per_query, here=scoring.on is options.Backend.here)
     if no_ci and (scoring.slices or scoring.item_slices):
         raise UsageError("--slices needs confidence intervals", hint="Drop --no-ci or --slices.")
     resampling = None if no_ci else scoring.resampling()
@@ -73,7 +63,7 @@ def evaluate_command(
             from rankjury.io.atomic import together
 
             files.enter_context(together())
-        report = assess_files(
+        report = options.assess_files(
             gold, runs, asked, resampling, scoring, outputs=output, per_query=per_query, quantiles=shares
         )
         write_outputs(report, output)

@@ -1,20 +1,18 @@
-"""rankjury explain: why two tools give two numbers."""
+"""rankjury explain: one measure under each dialect and convention, to see why two tools differ."""
 
 from math import isnan
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rankjury.cli.shared.console import (
+from rankjury.cli.shared.console import check_standard_input, print_json, say, show_progress, split_measures
+from rankjury.cli.shared.options import (
     DuplicatesChoice,
     DuplicatesOption,
     FormatOption,
+    GoldArgument,
+    JsonOption,
     QuietOption,
-    check_standard_input,
-    print_json,
-    say,
-    show_progress,
-    split_measures,
 )
 from rankjury.errors import UsageError
 
@@ -26,12 +24,12 @@ EPILOG = "Example: rankjury explain qrels.txt bm25.trec -m ndcg@10"
 
 
 def explain_command(
-    gold: Annotated[str, typer.Argument(metavar="GOLD", help="What should have come back; - is standard input.")],
-    run: Annotated[str, typer.Argument(metavar="RUN", help="What did come back.")],
+    gold: GoldArgument,
+    run: Annotated[str, typer.Argument(metavar="RUN", help="The run file.")],
     measures: Annotated[
         list[str] | None, typer.Option("--measure", "-m", metavar="MEASURE", help="The measure in question.")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
+    as_json: JsonOption = False,
     duplicates: DuplicatesOption = DuplicatesChoice.error,
     form: FormatOption = None,
     quiet: QuietOption = False,
@@ -51,10 +49,9 @@ def explain_command(
     with show_progress(f"Explaining {run}", quiet=quiet):
         rows = explain(read_gold(gold, form), read_run(run, form), measure, duplicates=duplicates.value)
     if as_json:
-        shown = {"schema": "rankjury.explain/1", "measure": measure, "rows": [_as_json(row) for row in rows]}
-        print_json(shown)
-        return
-    _print(rows, measure, quiet)
+        print_json({"schema": "rankjury.explain/1", "measure": measure, "rows": [_as_json(row) for row in rows]})
+    else:
+        _print(rows, measure, quiet)
 
 
 def _print(rows: "list[ExplainedValue]", measure: str, quiet: bool) -> None:
@@ -67,38 +64,31 @@ def _print(rows: "list[ExplainedValue]", measure: str, quiet: bool) -> None:
     moving = [row for row in conventions if row.differs]
     if moving:
         print()
-        print_rows(["convention alone", measure, "differs by", "n"], [[_alone(row), *_figures(row)] for row in moving])
+        named = [[f"{row.who}: {row.common_name}" if row.common_name else row.who, *_figures(row)] for row in moving]
+        print_rows(["convention alone", measure, "differs by", "n"], named)
     idle = ", ".join(row.who for row in conventions if not row.differs)
     if idle:
         console().print(f"\nNo difference here: {idle}")
-    say(
-        f"Next: what the options mean: rankjury metrics {rows[0].measure.partition('@')[0].partition('(')[0]}",
-        quiet=quiet,
-    )
+    metric = rows[0].measure.partition("@")[0].partition("(")[0]
+    say(f"Next: what the options mean: rankjury metrics {metric}", quiet=quiet)
 
 
 def _because(row: "ExplainedValue") -> str:
-    """The conventions that make the difference, and what the measure is usually called under them."""
+    """Return the conventions that make the difference, and the common name of the measure under them."""
     if row.error:
         return row.error
-    usual = f"this is {row.common_name}" if row.common_name else ""
-    return ": ".join(filter(None, (", ".join(row.because), usual))) or "–"
-
-
-def _alone(row: "ExplainedValue") -> str:
-    return f"{row.who}: {row.common_name}" if row.common_name else row.who
+    name = f"this is {row.common_name}" if row.common_name else ""
+    return ": ".join(filter(None, (", ".join(row.because), name))) or "–"
 
 
 def _figures(row: "ExplainedValue") -> list[str]:
     if row.error:
         return ["error", "", ""]
-    return ["–" if isnan(row.mean) else f"{row.mean:.4f}", _difference(row), f"{row.n:,}"]
-
-
-def _difference(row: "ExplainedValue") -> str:
     if not row.differs or isnan(row.difference):
-        return "≠" if row.differs else "="
-    return f"{row.difference:+.4f}" if abs(row.difference) >= 0.00005 else f"{row.difference:+.1e}"
+        difference = "≠" if row.differs else "="
+    else:
+        difference = f"{row.difference:+.4f}" if abs(row.difference) >= 0.00005 else f"{row.difference:+.1e}"
+    return ["–" if isnan(row.mean) else f"{row.mean:.4f}", difference, f"{row.n:,}"]
 
 
 def _as_json(row: "ExplainedValue") -> dict[str, Any]:

@@ -20,7 +20,14 @@ from rankjury.cli.shared.console import (
     say,
     warn,
 )
-from rankjury.cli.shared.options import BaselineOption, ScoringOptions, assess_files, takes_scoring_options
+from rankjury.cli.shared.options import (
+    BaselineOption,
+    JsonOption,
+    ScoringOptions,
+    StrictOption,
+    assess_files,
+    expand_options,
+)
 from rankjury.errors import DataError, UsageError
 from rankjury.scale.evaluate_files import looks_like_path, name_systems
 
@@ -45,7 +52,7 @@ EPILOG = (
 )
 
 
-@takes_scoring_options
+@expand_options
 def gate_command(
     targets: Annotated[str, typer.Argument(metavar="TARGETS.toml", help="What must hold.", show_default=False)],
     files: Annotated[
@@ -56,12 +63,12 @@ def gate_command(
     ],
     scoring: ScoringOptions,
     baseline: BaselineOption = None,
-    strict: Annotated[bool, typer.Option("--strict", help="Unsure is not good enough: exit code 5.")] = False,
+    strict: StrictOption = False,
     output: Annotated[
         list[Path] | None,
         typer.Option("--output", "-o", metavar="FILE", help="Write the verdicts: .xml (JUnit), .md, .json; repeat it."),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the verdicts as JSON instead of a table.")] = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Check a report, or runs, against targets: pass, fail, or unsure."""
     from rankjury.evaluation.targets import parse_targets
@@ -93,7 +100,7 @@ def gate_command(
 
 
 def _beside(targets: str, text: str) -> str:
-    """A file named in the targets stands beside them; what is no file there is left as it is."""
+    """Return the path of a file named in the targets, relative to them; what is not a file there stays as it is."""
     place = Path(targets).parent
     name = text if exists(place / text) else text.rpartition(":")[0]
     return str(place / text) if name and exists(place / name) else text

@@ -1,4 +1,4 @@
-"""rankjury history: how a plan's figures went, run by run."""
+"""rankjury history: the values of a plan, run by run, and where they stepped."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -14,9 +14,8 @@ from rankjury.cli.shared.archive import (
     resolve_plan_name,
     warn_of_damaged_runs,
 )
-from rankjury.cli.shared.console import QuietOption, check_folder, ignore_broken_pipe, print_json, say, split_measures
-from rankjury.cli.shared.options import MeasuresOption
-from rankjury.errors import UsageError
+from rankjury.cli.shared.console import check_suffixes, ignore_broken_pipe, print_json, say, split_measures
+from rankjury.cli.shared.options import JsonOption, MeasuresOption, QuietOption, SystemsOption
 
 if TYPE_CHECKING:
     from rankjury.cli.shared.archive_tables import History
@@ -42,26 +41,24 @@ def history_command(
         typer.Argument(metavar="PLAN", help="A plan's name or file; unset: that of the last run.", show_default=False),
     ] = None,
     measures: MeasuresOption = None,
-    system: Annotated[
-        list[str] | None, typer.Option("--system", metavar="NAME", help="Only this system; repeat it.")
-    ] = None,
+    system: SystemsOption = None,
     last: Annotated[int | None, typer.Option("--last", metavar="N", help="Only the last N runs.", min=1)] = None,
     output: Annotated[
         list[Path] | None,
         typer.Option("--output", "-o", metavar="FILE", help="Write it: .png, .svg, .csv or .json; repeat it."),
     ] = None,
     archive: ArchiveOption = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print all that is known as JSON.")] = False,
+    as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
     """Show how the figures of a plan went over its runs, where they stepped, and what changed there."""
-    _check_outputs(output or [])
+    check_suffixes(output or (), (*_PICTURES, *_TABLES))
     kept = open_archive(archive)
     runs = kept.runs()
     check_has_runs(kept, runs)
     name = resolve_plan_name(runs, plan)
-    held = [run for run in runs if run.plan == name]
-    history = _history(held, last, measures, system or [], read_baselines(kept, quiet=quiet).get(name))
+    of_plan = [run for run in runs if run.plan == name]
+    history = _history(of_plan, last, measures, system or [], read_baselines(kept, quiet=quiet).get(name))
     _write(history, output or [])
     with ignore_broken_pipe():
         if as_json:
@@ -83,7 +80,7 @@ def history_command(
 def _history(
     every: "list[ArchivedRun]", last: int | None, measures: list[str] | None, systems: list[str], baseline: str | None
 ) -> "History":
-    """Of the last runs; what stepped is told from all of them."""
+    """Return the series of the last runs; steps are found over all runs."""
     from rankjury.cli.shared.archive_tables import History
     from rankjury.tracking.archive.history import build_series, last_points, series_steps
 
@@ -98,16 +95,8 @@ def _history(
     return History(runs[-1].plan, runs, series, baseline, whole=bool(last))
 
 
-def _check_outputs(paths: list[Path]) -> None:
-    for path in paths:
-        if path.suffix.lower() not in (*_PICTURES, *_TABLES):
-            expected = f"a suffix among {', '.join((*_PICTURES, *_TABLES))}"
-            raise UsageError(f"cannot tell the form from {path.name!r}", expected=expected)
-        check_folder(path)
-
-
 def _write(history: "History", paths: list[Path]) -> None:
-    """All files or none."""
+    """Write all files or none."""
     if not paths:
         return
     from rankjury.cli.shared.archive_tables import history_to_csv, history_to_json, history_to_picture

@@ -5,8 +5,8 @@ from typing import Annotated
 
 import typer
 
-from rankjury.cli.run import PLAN_FILE
-from rankjury.cli.shared.console import QuietOption, exists, say, warn
+from rankjury.cli.shared.console import exists, say, warn
+from rankjury.cli.shared.options import PLAN_FILE, QuietOption
 from rankjury.errors import UsageError
 
 GROUP = "Plans"

@@ -1,19 +1,29 @@
-"""rankjury keywords: which keywords of a vocabulary a text means, and how well they are found."""
+"""rankjury keywords: mapping of texts to keywords of a vocabulary, and the quality of the mapping."""
 
 import sys
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rankjury.cli.shared.console import QuietOption, check_standard_input, print_json, say, show_progress, warn
-from rankjury.cli.shared.options import SEPARATOR, GroupOption, IdOption, SelectOption, SeparatorOption, parse_groups
+from rankjury.cli.shared.console import check_standard_input, print_json, say, show_progress, warn
+from rankjury.cli.shared.options import (
+    SEPARATOR,
+    GroupOption,
+    IdOption,
+    JsonOption,
+    QuietOption,
+    SelectOption,
+    SeparatorOption,
+    parse_groups,
+)
+from rankjury.core.text import plural
 from rankjury.errors import UsageError, install_command
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from rankjury.labeling.keywords.annotations import Keyword, Vocabulary
-    from rankjury.labeling.keywords.mapping import Extraction, MappedKeyword, Mapper, MappingSettings
+    from rankjury.labeling.keywords.mapping import Extraction, Mapper, MappingSettings
     from rankjury.labeling.keywords.quality import MappingMistake, MappingQuality
 
 GROUP = "Data"
@@ -25,7 +35,7 @@ EPILOG = (
     "--group scene=pv_scene_type\n\n"
     "  rankjury keywords --file queries.txt --vocabulary clips.csv --method exact --synonyms synonyms.toml\n\n"
     "  rankjury keywords --check queries.jsonl --vocabulary clips.csv --synonyms synonyms.toml\n\n"
-    "The vocabulary is a table of annotations: a row an item, columns whose cells hold keywords, several of them split "
+    "The vocabulary is a table of annotations: one row per item, and columns of keywords, several of them separated "
     "by --separator. Names and synonyms that occur in the text always count. Every other n-gram of one to three words "
     "means the keyword of the whole vocabulary with the highest score, if that is above the threshold; of n-grams that "
     "overlap the one with the higher score is kept, and dropped ones are shown with the reason. Methods: exact finds "
@@ -36,11 +46,13 @@ EPILOG = (
     '  ignored = ["video", "show me"]\n\n'
     "  [synonyms]\n\n"
     '  bicyclist = ["cyclist", "someone on a bike"]\n\n'
-    "Texts to check have their keywords with them, a line each:\n\n"
+    "Texts to check have their keywords with them, one line per text:\n\n"
     '  {"query_id": "t1", "text": "cyclist at night", "keywords": ["bicyclist", "night"]}'
 )
-_IN_FULL = 5
-_HINTED = 20
+_MAX_FULL_TEXTS = 5
+_MAX_HINTED = 20
+_MAX_DROPPED = 8
+_MAX_MISTAKES = 10
 _SCHEMA = "rankjury.keywords/1"
 
 
@@ -84,13 +96,13 @@ def keywords_command(
     synonyms: Annotated[
         str | None, typer.Option("--synonyms", metavar="FILE", help="Phrases that mean keywords (TOML).")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print everything as JSON instead of tables.")] = False,
+    as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
     """Find the keywords of a vocabulary that texts mean, each with the words that say so."""
     check_standard_input([path for path in (vocabulary, file, check, synonyms) if path])
     if check is not None and (texts or file):
-        raise UsageError("texts beside --check, which brings its own", expected="one of them")
+        raise UsageError("found texts and --check, which has its own", expected="one of them")
     if any(not text.strip() for text in texts or ()):
         raise UsageError("a text is empty", expected="words to map")
     if check is None and not texts and file is None:
@@ -99,29 +111,25 @@ def keywords_command(
     from rankjury.labeling.keywords.annotations import read_annotations
     from rankjury.labeling.keywords.mapping import MappingSettings
 
-    columns = parse_groups(group)
-    annotations = read_annotations(vocabulary, columns, id_column=id_column, separator=separator)
+    annotations = read_annotations(vocabulary, parse_groups(group), id_column=id_column, separator=separator)
     warn(annotations.notes, quiet=quiet)
     known = annotations.vocabulary
     methods = method or _default_methods(model, every=check is not None, mmr=diversity is not None, quiet=quiet)
     if diversity is not None and "keybert" not in methods:
         raise UsageError(f"--diversity without the method keybert: {', '.join(methods)}", expected="--method keybert")
     settings = [
-        MappingSettings(one, model, threshold, synonyms, diversity=diversity if one == "keybert" else None)
-        for one in dict.fromkeys(methods)
+        MappingSettings(name, model, threshold, synonyms, diversity=diversity if name == "keybert" else None)
+        for name in dict.fromkeys(methods)
     ]
     if check is not None:
         _check(check, known, settings, select, separator, as_json=as_json, quiet=quiet)
     else:
-        _map([*(texts or ()), *_texts_of(file)], known, settings, select, as_json=as_json, quiet=quiet)
+        texts = list(texts or ())
+        if file is not None:
+            from rankjury.labeling.products.query_sets import read_queries
 
-
-def _texts_of(file: str | None) -> list[str]:
-    if file is None:
-        return []
-    from rankjury.labeling.products.query_sets import read_queries
-
-    return read_queries(file, repeats=True)["text"].to_list()
+            texts += read_queries(file, repeats=True)["text"].to_list()
+        _map(texts, known, settings, select, as_json=as_json, quiet=quiet)
 
 
 def _default_methods(model: str, *, every: bool, mmr: bool, quiet: bool) -> list[str]:
@@ -139,7 +147,7 @@ def _default_methods(model: str, *, every: bool, mmr: bool, quiet: bool) -> list
     return ["exact", "embedding", *(["keybert"] if mmr else [])]
 
 
-def _mapped(
+def _map_by_method(
     texts: "Sequence[str]",
     vocabulary: "Vocabulary",
     settings: "Iterable[MappingSettings]",
@@ -147,18 +155,18 @@ def _mapped(
     *,
     quiet: bool,
 ) -> "dict[str, tuple[Mapper, list[Extraction]]]":
-    """The texts by each method."""
+    """Map the texts by each method."""
     from rankjury.labeling.keywords.mapping import make_mapper, map_texts
 
-    found = {}
+    mapped = {}
     with show_progress(quiet=quiet) as progress:
-        for one in settings:
-            mapper = make_mapper(vocabulary, one)
-            step = progress.step(f"Mapping by {one.method}")
-            found[one.method] = mapper, map_texts(texts, vocabulary, one, step, groups=select, mapper=mapper)
-    notes = dict.fromkeys(note for mapper, _ in found.values() for note in mapper.notes)
-    warn(notes, quiet=quiet)
-    return found
+        for setting in settings:
+            mapper = make_mapper(vocabulary, setting)
+            step = progress.step(f"Mapping by {setting.method}")
+            extractions = map_texts(texts, vocabulary, setting, step, groups=select, mapper=mapper)
+            mapped[setting.method] = mapper, extractions
+    warn(dict.fromkeys(note for mapper, _ in mapped.values() for note in mapper.notes), quiet=quiet)
+    return mapped
 
 
 def _map(
@@ -170,53 +178,32 @@ def _map(
     as_json: bool,
     quiet: bool,
 ) -> None:
-    found = _mapped(texts, vocabulary, settings, select, quiet=quiet)
-    if as_json or len(texts) <= _IN_FULL:
-        found = _hinted(found, vocabulary, select)
+    from rankjury.labeling.keywords.mapping import add_nearest
+
+    mapped = _map_by_method(texts, vocabulary, settings, select, quiet=quiet)
+    if as_json or len(texts) <= _MAX_FULL_TEXTS:
+        for method, (mapper, extractions) in mapped.items():
+            bare = [place for place, extraction in enumerate(extractions) if not extraction.mapped]
+            for place in bare[:_MAX_HINTED]:
+                extractions[place] = add_nearest(extractions[place], mapper, vocabulary, method, select)
     if as_json:
         methods = {
-            name: {"threshold": mapper.threshold, "texts": [one.to_json() for one in extractions]}
-            for name, (mapper, extractions) in found.items()
+            name: {"threshold": mapper.threshold, "texts": [extraction.to_json() for extraction in extractions]}
+            for name, (mapper, extractions) in mapped.items()
         }
-        _print_json({"vocabulary": _facts(vocabulary), "methods": methods})
+        print_json({"schema": _SCHEMA, "vocabulary": _facts(vocabulary), "methods": methods})
         return
-
-    if len(texts) <= _IN_FULL:
+    if len(texts) <= _MAX_FULL_TEXTS:
         for place, text in enumerate(texts):
-            _print_text(text, {name: (mapper, all_[place]) for name, (mapper, all_) in found.items()}, first=not place)
+            _print_text(text, {name: (mapper, all_[place]) for name, (mapper, all_) in mapped.items()}, first=not place)
     else:
-        _print_brief(found)
+        _print_brief(mapped)
     sys.stdout.flush()
     say("Next: --synonyms teaches it your words · --check measures it on texts whose keywords you know", quiet=quiet)
 
 
-def _hinted(
-    found: "dict[str, tuple[Mapper, list[Extraction]]]", vocabulary: "Vocabulary", select: list[str] | None
-) -> "dict[str, tuple[Mapper, list[Extraction]]]":
-    """The first texts that have no keyword with what comes nearest to them."""
-    from itertools import count
-
-    from rankjury.labeling.keywords.mapping import add_nearest
-
-    hinted = {}
-    for method, (mapper, extractions) in found.items():
-        bare = count()
-        hinted[method] = (
-            mapper,
-            [
-                one if one.mapped or next(bare) >= _HINTED else add_nearest(one, mapper, vocabulary, method, select)
-                for one in extractions
-            ],
-        )
-    return hinted
-
-
 def _facts(vocabulary: "Vocabulary") -> dict[str, Any]:
     return {"source": vocabulary.source, "groups": vocabulary.by_group(range(len(vocabulary)))}
-
-
-def _print_json(form: dict[str, Any]) -> None:
-    print_json({"schema": _SCHEMA, **form})
 
 
 def _check(
@@ -232,95 +219,90 @@ def _check(
     from rankjury.labeling.keywords.quality import compare_mappings, read_labelled_texts
 
     labelled = read_labelled_texts(path, vocabulary, separator=separator)
-    texts, given = [one.text for one in labelled], [one.numbers for one in labelled]
+    texts = [labelled_text.text for labelled_text in labelled]
     measured = {}
-    for name, (_, extractions) in _mapped(texts, vocabulary, settings, select, quiet=quiet).items():
-        numbers = [frozenset(one.numbers(vocabulary)) for one in extractions]
-        judged = compare_mappings(numbers, given, vocabulary, select)
+    for name, (_, extractions) in _map_by_method(texts, vocabulary, settings, select, quiet=quiet).items():
+        numbers = [frozenset(extraction.numbers(vocabulary)) for extraction in extractions]
+        judged = compare_mappings(numbers, [labelled_text.numbers for labelled_text in labelled], vocabulary, select)
         measured[name] = judged.whole, judged.by_group, judged.mistakes(texts)
     if as_json:
-        found = {name: _form(*one) for name, one in measured.items()}
-        _print_json({"vocabulary": _facts(vocabulary), "quality": found})
+        quality = {
+            name: {
+                "all": whole.to_json(),
+                "groups": {group: of_group.to_json() for group, of_group in by_group.items()},
+                "mistakes": [
+                    {
+                        "text": mistake.text,
+                        "missed": list(map(str, mistake.missed)),
+                        "wrong": list(map(str, mistake.wrong)),
+                    }
+                    for mistake in mistakes
+                ],
+            }
+            for name, (whole, by_group, mistakes) in measured.items()
+        }
+        print_json({"schema": _SCHEMA, "vocabulary": _facts(vocabulary), "quality": quality})
         return
-
     _print_quality(measured)
     sys.stdout.flush()
     say(f"Measured on the {len(texts):,} texts of {path}. Next: --synonyms teaches it your words", quiet=quiet)
 
 
-def _form(
-    whole: "MappingQuality", by_group: "dict[str, MappingQuality]", wrong: "list[MappingMistake]"
-) -> dict[str, Any]:
-    return {
-        "all": whole.to_json(),
-        "groups": {group: one.to_json() for group, one in by_group.items()},
-        "mistakes": [
-            {"text": one.text, "missed": [str(k) for k in one.missed], "wrong": [str(k) for k in one.wrong]}
-            for one in wrong
-        ],
-    }
-
-
-_DROPPED_SHOWN = 8
-_MISTAKES_SHOWN = 10
-
-
 def _print_text(text: str, by_method: "dict[str, tuple[Mapper, Extraction]]", *, first: bool) -> None:
-    """What a text means by each method, and what was dropped that is not there otherwise."""
+    """Print the keywords of a text by each method, and those that were dropped and are not found otherwise."""
     from rankjury.reporting.console import console, print_rows
 
     screen = console()
     screen.print(text if first else f"\n{text}")
-    rows = [_cells(one) for _, extraction in by_method.values() for one in extraction.mapped]
+    rows = [
+        [match.keyword.name, match.keyword.group, match.ngram, f"{match.score:.2f}", match.method]
+        for _, extraction in by_method.values()
+        for match in extraction.mapped
+    ]
     if rows:
         print_rows(["keyword", "group", "n-gram", "score", "method"], rows, text=(0, 1, 2, 4), wraps=(0, 1, 2))
     for name, (mapper, extraction) in by_method.items():
         if not extraction.mapped:
             screen.print(f"No keyword by {name}{_nearest(mapper, extraction)}")
     lost = [
-        [one.mapped.keyword.name, one.mapped.ngram, f"{one.mapped.score:.2f}", one.reason]
+        [dropped.mapped.keyword.name, dropped.mapped.ngram, f"{dropped.mapped.score:.2f}", dropped.reason]
         for _, extraction in by_method.values()
-        for one in extraction.dropped
-        if one.mapped.keyword not in extraction.keywords
+        for dropped in extraction.dropped
+        if dropped.mapped.keyword not in extraction.keywords
     ]
     if lost:
         screen.print("\nDropped")
-        print_rows(["keyword", "n-gram", "score", "why"], lost[:_DROPPED_SHOWN], text=(0, 1, 3), wraps=(0, 1, 3))
-        if len(lost) > _DROPPED_SHOWN:
-            screen.print(f"… and {len(lost) - _DROPPED_SHOWN} more: --json has them all")
-
-
-def _cells(one: "MappedKeyword") -> list[str]:
-    return [one.keyword.name, one.keyword.group, one.ngram, f"{one.score:.2f}", one.method]
+        print_rows(["keyword", "n-gram", "score", "why"], lost[:_MAX_DROPPED], text=(0, 1, 3), wraps=(0, 1, 3))
+        if len(lost) > _MAX_DROPPED:
+            screen.print(f"… and {len(lost) - _MAX_DROPPED} more: --json has them all")
 
 
 def _nearest(mapper: "Mapper", extraction: "Extraction") -> str:
-    near = ", ".join(f"{one.keyword.name} {one.score:.2f} ({one.ngram})" for one in extraction.nearest)
+    near = ", ".join(f"{match.keyword.name} {match.score:.2f} ({match.ngram})" for match in extraction.nearest)
     if mapper.threshold >= 1:
-        told = "what stands in the text was dropped" if extraction.dropped else "none stands in the text"
-        return f": {told}; nearest in spelling {near}" if near else f": {told}"
-    what = "what comes nearer than {} was dropped" if extraction.dropped else "nothing comes nearer than {}"
-    told = what.format(f"{mapper.threshold:g}")
-    return f": {told}; nearest {near}" if near else f": {told}"
+        reason = "what stands in the text was dropped" if extraction.dropped else "none stands in the text"
+        return f": {reason}; nearest in spelling {near}" if near else f": {reason}"
+    nearer = f"comes nearer than {mapper.threshold:g}"
+    reason = f"what {nearer} was dropped" if extraction.dropped else f"nothing {nearer}"
+    return f": {reason}; nearest {near}" if near else f": {reason}"
 
 
 def _print_brief(found: "dict[str, tuple[Mapper, list[Extraction]]]") -> None:
-    """A line a text, and how many have no keyword."""
+    """Print one line per text, and the number of texts without keywords."""
     from rankjury.reporting.console import console, print_rows
 
     screen = console()
     for name, (_, extractions) in found.items():
-        rows = [[one.text, ", ".join(keyword.name for keyword in one.keywords) or "–"] for one in extractions]
+        rows = [[extraction.text, _names(extraction.keywords)] for extraction in extractions]
         print_rows(["text", f"keywords, by {name}"], rows, text=(0, 1), wraps=(0, 1))
-        bare = sum(not one.mapped for one in extractions)
+        bare = sum(not extraction.mapped for extraction in extractions)
         screen.print(f"{bare:,} of {len(extractions):,} texts have no keyword: --json shows what came nearest\n")
 
 
 def _print_quality(
     measured: "dict[str, tuple[MappingQuality, dict[str, MappingQuality], list[MappingMistake]]]",
 ) -> None:
-    """How good each method is, whole and by group, and the first texts that it got wrong."""
-    from rankjury.core.text import plural
+    """Print the quality of each method, whole and by group, and the first texts that it got wrong."""
     from rankjury.reporting.console import console, print_rows
 
     screen = console()
@@ -330,19 +312,19 @@ def _print_quality(
     for name, (_, by_group, wrong) in measured.items():
         if len(by_group) > 1:
             screen.print(f"\nBy group, {name}")
-            print_rows(["group", *header], [[group, *_figures(one)] for group, one in by_group.items()])
+            print_rows(["group", *header], [[group, *_figures(quality)] for group, quality in by_group.items()])
         if wrong:
             screen.print(f"\nNot as people did, {name}: {plural(len(wrong), 'text', 'texts')}")
-            shown = [[one.text, _names(one.missed), _names(one.wrong)] for one in wrong[:_MISTAKES_SHOWN]]
+            shown = [[case.text, _names(case.missed), _names(case.wrong)] for case in wrong[:_MAX_MISTAKES]]
             print_rows(["text", "missed", "wrong"], shown, text=(0, 1, 2), wraps=(0, 1, 2))
-            if len(wrong) > _MISTAKES_SHOWN:
-                screen.print(f"… and {len(wrong) - _MISTAKES_SHOWN} more: --json has them all")
+            if len(wrong) > _MAX_MISTAKES:
+                screen.print(f"… and {len(wrong) - _MAX_MISTAKES} more: --json has them all")
 
 
-def _figures(one: "MappingQuality") -> list[str]:
-    values = (one.precision, one.recall, one.f1, one.macro_f1, one.exact)
-    return [*("–" if value != value else f"{value:.3f}" for value in values), f"{one.n:,}"]
+def _figures(quality: "MappingQuality") -> list[str]:
+    values = (quality.precision, quality.recall, quality.f1, quality.macro_f1, quality.exact)
+    return [*("–" if value != value else f"{value:.3f}" for value in values), f"{quality.n:,}"]
 
 
 def _names(keywords: "Iterable[Keyword]") -> str:
-    return ", ".join(one.name for one in keywords) or "–"
+    return ", ".join(keyword.name for keyword in keywords) or "–"

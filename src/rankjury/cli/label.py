@@ -1,4 +1,4 @@
-"""rankjury label: graded labels of a catalogue's items, by rules over its own fields."""
+"""rankjury label: graded labels of a catalogue's items, by rules over its fields."""
 
 import sys
 from pathlib import Path
@@ -6,15 +6,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rankjury.cli.shared.console import (
-    QuietOption,
-    check_folder,
-    check_standard_input,
-    print_json,
-    say,
-    show_progress,
-    warn,
-)
+from rankjury.cli.shared.console import check_folder, check_standard_input, print_json, say, show_progress, warn
+from rankjury.cli.shared.options import JsonOption, QuietOption
+from rankjury.core.text import plural
 
 if TYPE_CHECKING:
     from rankjury.labeling.products.human import LabelAgreement
@@ -36,7 +30,7 @@ EPILOG = (
     "type. In a .txt each line is a query: TEXT, ID<TAB>TEXT or ID<TAB>TEXT<TAB>TYPE; without an id, it is made of the "
     "text. There, # type: brand is the type of the lines below, and # version: 3 the version of the set."
 )
-_SHOWN = 10
+_MAX_SHOWN = 10
 
 
 def label_command(
@@ -71,19 +65,23 @@ def label_command(
     explain: Annotated[
         str | None, typer.Option("--explain", metavar="QUERY[,ITEM]", help="How a query, or a pair, came to its grade.")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print counts and agreement as JSON.")] = False,
+    as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
     """Grade how well items fit queries, by the words of both."""
     check_standard_input([path for path in (catalogue, queries, human, synonyms) if path])
-    _check_outputs(output, catalogue_out)
     from rankjury.io.atomic import together
+    from rankjury.io.formats import FORMATS, TABLE_FORMATS, form_to_write
     from rankjury.labeling.products.catalog import read_catalogue, write_catalogue
     from rankjury.labeling.products.human import merge_human_labels, read_human_labels
     from rankjury.labeling.products.labels import label, write_labels
     from rankjury.labeling.products.query_sets import read_pinned_queries
     from rankjury.labeling.products.synonyms import read_synonyms
 
+    for path, formats in ((output, FORMATS), (catalogue_out, TABLE_FORMATS)):
+        if path is not None:
+            check_folder(path)
+            form_to_write(path, None, formats)
     with show_progress(f"Labelling {catalogue}", quiet=quiet):
         asked = read_pinned_queries(queries)
         items = read_catalogue(catalogue, id_field=id_field)
@@ -98,35 +96,38 @@ def label_command(
             if catalogue_out is not None:
                 write_catalogue(items, catalogue_out)
     if as_json:
-        _print_json(labels, agreement, explained, written)
+        print_json(
+            {
+                "schema": "rankjury.labels/1",
+                "queries": labels.queries.height,
+                "items": len(labels.items),
+                "grades": {grade: int(labels.counts[grade].sum()) for grade in ("0", "1", "2", "3")},
+                "types": labels.counts.to_dicts(),
+                "without_relevant": labels.without_relevant,
+                "agreement": None if agreement is None else agreement.to_json(),
+                "explained": explained,
+                "notes": list(labels.notes),
+                "written": [str(path) for path in written],
+            }
+        )
     elif explained is not None:
         _print_explained(explained)
     else:
         _print_counts(labels)
         if agreement is not None:
             _print_agreement(agreement)
-    sys.stdout.flush()  # before what standard error tells
+    sys.stdout.flush()  # before the lines on standard error
     warn(labels.notes, quiet=quiet)
     _say_next(output, catalogue_out, pairs, quiet=quiet or (explain is not None and not written))
 
 
-def _check_outputs(output: Path | None, catalogue_out: Path | None) -> None:
-    """Refuse names that tell no form before anything is read."""
-    from rankjury.io.formats import FORMATS, TABLE_FORMATS, form_to_write
-
-    for path, forms in ((output, FORMATS), (catalogue_out, TABLE_FORMATS)):
-        if path is not None:
-            check_folder(path)
-            form_to_write(path, None, forms)
-
-
 def _explained(labels: "Labels", asked: str) -> dict[str, Any]:
-    """How a query is read; and with an item, or else for the best of them, what matched where."""
+    """Return how a query is read, and what matched where for an item or else for the best ones."""
     query, item = asked, None
     if query not in labels.readings and "," in asked:
         query, item = (part.strip() for part in asked.split(",", 1))
     reading = labels.reading(query)
-    found = labels.rows_of(query) if item is None else labels.row_of(query, item)
+    rows = labels.rows_of(query) if item is None else labels.row_of(query, item)
     form: dict[str, Any] = {
         "query_id": query,
         "text": reading.text,
@@ -134,12 +135,13 @@ def _explained(labels: "Labels", asked: str) -> dict[str, Any]:
         "attributes": [{"word": term.shown, "kinds": list(term.kinds)} for term in reading.attributes],
         "brands": [term.shown for term in reading.brands],
         "unused": list(reading.unused),
-        "labels": found.drop("query_id").to_dicts(),
+        "labels": rows.drop("query_id").to_dicts(),
     }
     if item is not None:
-        told = labels.explain(query, item)
         form["item_id"] = item
-        form["matches"] = [{"word": term.shown, "as": role, "found_in": place} for term, role, place in told]
+        form["matches"] = [
+            {"word": term.shown, "as": role, "found_in": place} for term, role, place in labels.explain(query, item)
+        ]
     return form
 
 
@@ -148,26 +150,27 @@ def _print_explained(form: dict[str, Any]) -> None:
 
     screen = console()
     screen.print(f"{form['query_id']}: {form['text']}")
-    read = [("category", form["category"]), ("brand", ", ".join(form["brands"]))]
-    read.insert(
-        1, ("attributes", ", ".join(f"{one['word']} ({', '.join(one['kinds'])})" for one in form["attributes"]))
-    )
-    read.append(("unused", ", ".join(form["unused"])))
-    for name, told in read:
-        if told:
-            screen.print(f"  {name}: {told}")
+    attributes = [f"{attribute['word']} ({', '.join(attribute['kinds'])})" for attribute in form["attributes"]]
+    for name, text in (
+        ("category", form["category"]),
+        ("attributes", ", ".join(attributes)),
+        ("brand", ", ".join(form["brands"])),
+        ("unused", ", ".join(form["unused"])),
+    ):
+        if text:
+            screen.print(f"  {name}: {text}")
     screen.print()
     if "matches" in form:
-        rows = [[one["word"], one["as"], one["found_in"] or "–"] for one in form["matches"]]
+        rows = [[match["word"], match["as"], match["found_in"] or "–"] for match in form["matches"]]
         print_rows(["word", "as", "found in"], rows, text=(0, 1, 2))
         row = form["labels"][0]
-        given = "given by a person" if row["rule"] == "human" else f"by the rule: {row['rule']}"
-        screen.print(f"{form['item_id']}: grade {row['grade']}, {given}")
+        origin = "given by a person" if row["rule"] == "human" else f"by the rule: {row['rule']}"
+        screen.print(f"{form['item_id']}: grade {row['grade']}, {origin}")
         return
-    rows = [[str(one["grade"]), one["item_id"], one["rule"], _matches(one)] for one in form["labels"][:_SHOWN]]
+    rows = [[str(row["grade"]), row["item_id"], row["rule"], _matches(row)] for row in form["labels"][:_MAX_SHOWN]]
     print_rows(["grade", "item", "rule", "matches"], rows, text=(1, 2, 3), wraps=(3,))
-    if len(form["labels"]) > _SHOWN:
-        screen.print(f"… and {len(form['labels']) - _SHOWN:,} more above grade 0")
+    if len(form["labels"]) > _MAX_SHOWN:
+        screen.print(f"… and {len(form['labels']) - _MAX_SHOWN:,} more above grade 0")
 
 
 def _matches(row: dict[str, Any]) -> str:
@@ -187,20 +190,19 @@ def _print_counts(labels: "Labels") -> None:
     bare = labels.without_relevant
     if bare:
         texts = {name: reading.text for name, reading in labels.readings.items()}
-        more = f" … and {len(bare) - _SHOWN:,} more" if len(bare) > _SHOWN else ""
-        shown = ", ".join(f"{name} ({texts[name]})" for name in bare[:_SHOWN])
+        more = f" … and {len(bare) - _MAX_SHOWN:,} more" if len(bare) > _MAX_SHOWN else ""
+        shown = ", ".join(f"{name} ({texts[name]})" for name in bare[:_MAX_SHOWN])
         console().print(f"Nothing relevant (grade 2 or 3) for {shown}{more}")
 
 
 def _print_agreement(agreement: "LabelAgreement") -> None:
-    from rankjury.core.text import plural
     from rankjury.reporting.console import console, print_rows
     from rankjury.stats.formatting import NO_VALUE, format_interval, format_value, interval_decimals
 
     screen = console()
     screen.print()
-    told = f"{agreement.exact:,} of {plural(agreement.pairs, 'pair', 'pairs')} graded alike by rules and people"
-    screen.print(f"{told}; people's grades stand")
+    pairs = plural(agreement.pairs, "pair", "pairs")
+    screen.print(f"{agreement.exact:,} of {pairs} graded alike by rules and people; people's grades stand")
     for name, kappa in (("κ", agreement.kappa), ("κ, quadratic weights", agreement.weighted)):
         value = NO_VALUE if kappa.value != kappa.value else format_value(kappa.value, interval_decimals(kappa.ci))
         screen.print(f"  {name} {value}" + (f" {format_interval(kappa.ci)}" if kappa.ci else ""))
@@ -209,32 +211,13 @@ def _print_agreement(agreement: "LabelAgreement") -> None:
     print_rows(["", *(f"people {grade}" for grade in grades)], rows)
     if agreement.disagreements.height:
         screen.print()
-        differing = agreement.disagreements.head(_SHOWN).to_dicts()
         rows = [
-            [one["query_id"], one["item_id"], str(one["heuristic"]), str(one["human"]), one["rule"], _matches(one)]
-            for one in differing
+            [row["query_id"], row["item_id"], str(row["heuristic"]), str(row["human"]), row["rule"], _matches(row)]
+            for row in agreement.disagreements.head(_MAX_SHOWN).to_dicts()
         ]
         print_rows(["query", "item", "rules", "people", "rule", "matches"], rows, text=(0, 1, 4, 5), wraps=(0, 1, 5))
-        if agreement.disagreements.height > _SHOWN:
-            screen.print(f"… and {agreement.disagreements.height - _SHOWN:,} more")
-
-
-def _print_json(
-    labels: "Labels", agreement: "LabelAgreement | None", explained: dict[str, Any] | None, written: list[Path]
-) -> None:
-    form = {
-        "schema": "rankjury.labels/1",
-        "queries": labels.queries.height,
-        "items": len(labels.items),
-        "grades": {grade: int(labels.counts[grade].sum()) for grade in ("0", "1", "2", "3")},
-        "types": labels.counts.to_dicts(),
-        "without_relevant": labels.without_relevant,
-        "agreement": None if agreement is None else agreement.to_json(),
-        "explained": explained,
-        "notes": list(labels.notes),
-        "written": [str(path) for path in written],
-    }
-    print_json(form)
+        if agreement.disagreements.height > _MAX_SHOWN:
+            screen.print(f"… and {agreement.disagreements.height - _MAX_SHOWN:,} more")
 
 
 def _say_next(output: Path | None, catalogue_out: Path | None, pairs: int | None, *, quiet: bool) -> None:

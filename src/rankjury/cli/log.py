@@ -1,4 +1,4 @@
-"""rankjury log: a report to where a team keeps its experiments."""
+"""rankjury log: a report to MLflow or Weights & Biases."""
 
 from enum import StrEnum
 from os.path import isdir
@@ -7,8 +7,8 @@ from typing import Annotated, Any
 import typer
 
 from rankjury.cli.shared.archive import ArchiveOption, open_archive
-from rankjury.cli.shared.console import QuietOption, exists, print_line, say, split_measures
-from rankjury.cli.shared.options import MeasuresOption
+from rankjury.cli.shared.console import exists, print_line, say, split_measures
+from rankjury.cli.shared.options import MeasuresOption, QuietOption
 from rankjury.errors import UsageError
 
 GROUP = "Archive"
@@ -45,7 +45,7 @@ def log_command(
         typer.Option("--tracking", metavar="URI", help="MLflow's server or database; unset: as it is set up."),
     ] = None,
     name: Annotated[str | None, typer.Option("--name", metavar="NAME", help="What to call the new run there.")] = None,
-    prefix: Annotated[str, typer.Option("--prefix", metavar="TEXT", help="Stands before the name of all.")] = "",
+    prefix: Annotated[str, typer.Option("--prefix", metavar="TEXT", help="Prefix for all metric names.")] = "",
     measures: MeasuresOption = None,
     files: Annotated[
         bool, typer.Option("--files/--no-files", help="Also the report itself: JSON, Markdown, HTML.")
@@ -63,7 +63,6 @@ def log_command(
         found: Any = read_report(report)
     else:
         found = open_archive(archive).find(report)
-    told = report if is_file else found.name
     options: dict[str, Any] = {
         "prefix": prefix,
         "measures": split_measures(measures) if measures else None,
@@ -79,4 +78,4 @@ def log_command(
 
         run_id = wandb.log_report(found, project=experiment, **options)
     print_line(run_id)
-    say(f"Logged {told} to {_CALLED[to]}: the id of the run there is above", quiet=quiet)
+    say(f"Logged {report if is_file else found.name} to {_CALLED[to]}: the id of the run there is above", quiet=quiet)

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from rankjury.cli.shared.console import print_json
+from rankjury.cli.shared.options import JsonOption
 
 if TYPE_CHECKING:
     from rankjury.measures.measure import Metric
@@ -16,7 +17,7 @@ EPILOG = "Examples: rankjury metrics · rankjury metrics ndcg · rankjury metric
 def metrics_command(
     name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="A metric, or any tool's name for one.")] = None,
     dialects: Annotated[bool, typer.Option("--dialects", help="List the dialects instead.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Show what exists: formula, options and aliases of every metric."""
     from rankjury.measures.dialects import (

@@ -1,4 +1,4 @@
-"""rankjury neighbours: what is most alike, exactly."""
+"""rankjury neighbours: exact nearest neighbours, and diagnostics of the embedding space."""
 
 from contextlib import ExitStack
 from functools import partial
@@ -7,8 +7,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rankjury.cli.shared.console import QuietOption, check_folder, print_json, say, say_own_item, show_progress, warn
-from rankjury.cli.shared.options import Backend, ExcludeSelfOption, MasterOption, OnOption
+from rankjury.cli.shared.console import check_folder, print_json, say, say_own_item, show_progress, warn
+from rankjury.cli.shared.options import (
+    Backend,
+    ExcludeSelfOption,
+    JsonOption,
+    MasterOption,
+    MetricOption,
+    OnOption,
+    QuietOption,
+)
 from rankjury.errors import UsageError
 
 if TYPE_CHECKING:
@@ -42,9 +50,7 @@ def neighbours_command(
         str | None, typer.Option("--queries-ids", metavar="FILE", help="Ids of the queries' rows.")
     ] = None,
     k: Annotated[int, typer.Option("-k", help="How many to find for each query; 0: all.")] = 10,
-    metric: Annotated[
-        str, typer.Option("--metric", help="cosine, cosine-zero (0 with a zero vector), ip or l2.")
-    ] = "cosine",
+    metric: MetricOption = "cosine",
     candidates: Annotated[
         str | None,
         typer.Option(
@@ -60,7 +66,7 @@ def neighbours_command(
             "--output", "-o", metavar="FILE", help="Write the run: .parquet, .trec, .csv, .jsonl, .json, .gz."
         ),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print what is to be known of the space as JSON.")] = False,
+    as_json: JsonOption = False,
     on: OnOption = Backend.here,
     master: MasterOption = None,
     quiet: QuietOption = False,

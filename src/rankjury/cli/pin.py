@@ -4,7 +4,8 @@ from typing import Annotated
 
 import typer
 
-from rankjury.cli.shared.console import QuietOption, print_json, say
+from rankjury.cli.shared.console import print_json, say
+from rankjury.cli.shared.options import JsonOption, QuietOption
 from rankjury.errors import DataError, UsageError
 
 GROUP = "Data"
@@ -23,7 +24,7 @@ EPILOG = (
 def pin_command(
     queries: Annotated[str, typer.Argument(metavar="QUERIES", help="A table of queries.", show_default=False)],
     check: Annotated[bool, typer.Option("--check", help="Write nothing; fail unless this version is pinned.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print version, hash and state as JSON.")] = False,
+    as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
     """Pin a version of a query set, or check that its queries are those that were pinned."""

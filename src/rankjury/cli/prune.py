@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from rankjury.cli.shared.archive import ArchiveOption, open_archive, warn_of_damaged_runs
-from rankjury.cli.shared.console import QuietOption, print_json, print_line, say
+from rankjury.cli.shared.console import print_json, print_line, say
+from rankjury.cli.shared.options import JsonOption, QuietOption
 from rankjury.core.text import plural
 from rankjury.errors import UsageError
 
@@ -45,7 +46,7 @@ def prune_command(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would go, and remove nothing.")] = False,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
     archive: ArchiveOption = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the names of the runs that go as JSON.")] = False,
+    as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
     """Remove old runs from the archive, and what killed writers left behind."""
@@ -61,7 +62,7 @@ def prune_command(
     broken = kept.prunable_damaged() if damaged else []
     left = kept.leftovers()
     if not as_json:
-        _print_choice(kept, chosen, broken, len(left), asked=keep is not None or age is not None or damaged)
+        _print_choice(kept, chosen, broken, len(left), limited=keep is not None or age is not None, damaged=damaged)
     gone = [*(run.name for run in chosen), *(one.name for one in broken)]
     if not dry_run:
         if gone and not yes and not _agreed(len(gone)):
@@ -78,8 +79,14 @@ def prune_command(
 
 
 def _print_choice(
-    archive: "Archive", chosen: "list[ArchivedRun]", broken: "list[UnreadableRun]", left: int, *, asked: bool
-) -> None:  # fmt: skip
+    archive: "Archive",
+    chosen: "list[ArchivedRun]",
+    broken: "list[UnreadableRun]",
+    left: int,
+    *,
+    limited: bool,
+    damaged: bool,
+) -> None:
     """Print how many runs would be removed, then which."""
     from rankjury.cli.shared.archive_tables import format_size
 
@@ -87,11 +94,11 @@ def _print_choice(
     size = format_size(sum(run.bytes for run in chosen))
     if chosen:
         print(f"{plural(len(chosen), 'run', 'runs')} of {total:,} would go: {size}")
+    elif limited or (damaged and not broken):
+        print(f"None of {plural(total, 'run', 'runs')} would go")
     if broken:
         print(f"{plural(len(broken), 'damaged run', 'damaged runs')} would go")
-    elif asked and not chosen:
-        print(f"None of {plural(total, 'run', 'runs')} would go")
-    elif not asked:
+    if not limited and not damaged:
         print(f"{plural(total, 'run stays', 'runs stay')}: --keep N or --older-than 30d says which may go")
     if left:
         print(f"{plural(left, 'folder', 'folders')} that killed writers left behind")

@@ -27,10 +27,10 @@ def recommenders_command(name: NameArgument = None, as_json: JsonOption = False)
     if as_json:
         print_json({key: _facts(kind) for key, kind in found.items()})
     elif name is None:
-        print_entries("recommenders", {one: (kind.about, kind.extra) for one, kind in found.items()})
+        print_entries("recommenders", {one: (kind.description, kind.extra) for one, kind in found.items()})
     else:
         kind = found[name]
-        print_params(name, kind.about, _installed(kind), {"params": kind.params})
+        print_params(name, kind.description, _installed(kind), {"params": kind.params})
 
 
 def _installed(kind: "type[Recommender]") -> str:
@@ -43,7 +43,7 @@ def _installed(kind: "type[Recommender]") -> str:
 
 def _facts(kind: "type[Recommender]") -> dict[str, Any]:
     return {
-        "about": kind.about,
+        "about": kind.description,
         "extra": kind.extra,
         "installed": kind.is_installed(),
         "libraries": kind.versions() if kind.is_installed() else dict.fromkeys(kind.libraries),

@@ -7,7 +7,6 @@ import typer
 
 from rankjury.cli.shared.archive import ArchiveOption, open_archive
 from rankjury.cli.shared.console import (
-    QuietOption,
     exists,
     ignore_broken_pipe,
     print_json,
@@ -17,7 +16,7 @@ from rankjury.cli.shared.console import (
     show_progress,
     warn,
 )
-from rankjury.cli.shared.options import DsnOption, JsonOption
+from rankjury.cli.shared.options import PLAN_FILE, DsnOption, JsonOption, PlanArgument, QuietOption, StrictOption
 from rankjury.errors import DataError
 
 if TYPE_CHECKING:
@@ -26,7 +25,6 @@ if TYPE_CHECKING:
     from rankjury.plan.run import PlanResult
     from rankjury.tracking.archive.archive import Archive
 
-PLAN_FILE = "rankjury.toml"
 GROUP = "Plans"
 MULTIPLIES_MATRICES = True
 EPILOG = (
@@ -41,11 +39,11 @@ EPILOG = (
 
 
 def run_command(
-    plan: Annotated[str, typer.Argument(metavar="PLAN", help="The plan file.")] = PLAN_FILE,
+    plan: PlanArgument = PLAN_FILE,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", metavar="DIR", help="Write the plan's outputs into this folder.")
     ] = None,
-    strict: Annotated[bool, typer.Option("--strict", help="Unsure is not good enough: exit code 5.")] = False,
+    strict: StrictOption = False,
     dsn: DsnOption = None,
     archive: ArchiveOption = None,
     no_archive: Annotated[bool, typer.Option("--no-archive", help="Do not keep the run.")] = False,

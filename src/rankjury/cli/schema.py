@@ -5,7 +5,9 @@ from typing import Annotated
 
 import typer
 
-from rankjury.cli.shared.console import QuietOption, check_folder, print_json, say
+from rankjury.cli.shared.console import check_folder, print_json, say
+from rankjury.cli.shared.options import QuietOption
+from rankjury.core.text import json_text
 
 GROUP = "Plans"
 EPILOG = (
@@ -34,8 +36,6 @@ def schema_command(
 
 
 def schema_text() -> str:
-    from json import dumps
-
     from rankjury.plan.schema import plan_schema
 
-    return dumps(plan_schema(), indent=2, ensure_ascii=False) + "\n"
+    return json_text(plan_schema())

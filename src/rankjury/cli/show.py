@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from rankjury.cli.shared.archive import ArchiveOption, open_archive, read_baselines
-from rankjury.cli.shared.console import QuietOption, check_folder, ignore_broken_pipe, print_json, print_line, say, warn
+from rankjury.cli.shared.console import check_suffixes, ignore_broken_pipe, print_json, print_line, say, warn
+from rankjury.cli.shared.options import JsonOption, QuietOption
+from rankjury.core.text import json_text
 from rankjury.errors import DataError, UsageError
 
 if TYPE_CHECKING:
@@ -44,13 +46,13 @@ def show_command(
         Path | None, typer.Option("--pictures", metavar="DIR", help="Write its charts as .png files into this folder.")
     ] = None,
     archive: ArchiveOption = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print manifest and report as JSON.")] = False,
+    as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
     """Show an archived run: verdicts, figures, where it fails, warnings, and what it was made of."""
     if sum((html, pr, as_json)) > 1:
         raise UsageError("found several of --html, --pr and --json", expected="one of them")
-    _check_outputs(output or [])
+    check_suffixes(output or (), _SUFFIXES)
     kept = open_archive(archive)
     found = kept.find(run)
     if found.bytes < _QUICKLY_READ:
@@ -58,7 +60,7 @@ def show_command(
     drawn = _write(found, output or [], pictures)
     with ignore_broken_pipe():
         if html:
-            if found.file(_PAGE) is None:
+            if _PAGE not in found.files:
                 where, hint = str(found.path), "-o report.html makes one."
                 raise DataError("it was kept without an HTML report", where=where, hint=hint)
             print_line(str(found.check(_PAGE)))
@@ -78,14 +80,6 @@ def show_command(
         say(f"Next: rankjury diff {found.name}, or rankjury baseline set {found.name}", quiet=quiet)
 
 
-def _check_outputs(paths: list[Path]) -> None:
-    for path in paths:
-        if path.suffix.lower() not in _SUFFIXES:
-            expected = f"a suffix among {', '.join(_SUFFIXES)}"
-            raise UsageError(f"cannot tell the form from {path.name!r}", expected=expected)
-        check_folder(path)
-
-
 def _write(run: "ArchivedRun", paths: list[Path], pictures: Path | None) -> list[Path]:
     """Write the run's outputs, and its charts into a folder: all files or none; returns the charts."""
     if not paths and pictures is None:
@@ -100,14 +94,12 @@ def _write(run: "ArchivedRun", paths: list[Path], pictures: Path | None) -> list
 
 def _content(run: "ArchivedRun", suffix: str) -> str | bytes:
     if suffix == ".json":
-        from json import dumps
-
-        return dumps(run.report.to_json(queries=True), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+        return json_text(run.report.to_json(queries=True))
     if suffix == ".md":
         from rankjury.reporting.writers.pull_request import to_comment
 
         return to_comment(run.report)
-    if run.file(_PAGE) is not None:
+    if _PAGE in run.files:
         return run.read(_PAGE)
     from rankjury.reporting.html.page import render_page
 

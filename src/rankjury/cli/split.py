@@ -5,16 +5,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rankjury.cli.shared.console import QuietOption, print_json, say, show_progress, warn
-from rankjury.cli.shared.options import (
-    ItemColumn,
-    LogFormatOption,
-    ScaleOption,
-    TimeColumn,
-    UserColumn,
-    ValueColumn,
-    read_scale,
-)
+from rankjury.cli.shared.console import print_json, say, show_progress, warn
+from rankjury.cli.shared.options import JsonOption, LogOptions, QuietOption, expand_options
 from rankjury.cli.shared.params import ParamCommand, typed
 from rankjury.errors import UsageError
 
@@ -56,6 +48,7 @@ class Command(ParamCommand):
         return {kind.fold_param for kind in SPLITS if kind.fold_param}  # unset, all folds are made
 
 
+@expand_options
 def split_command(
     context: typer.Context,
     log: Annotated[
@@ -63,6 +56,7 @@ def split_command(
         typer.Argument(metavar="LOG", help="Interactions: .csv, .tsv, .parquet, .jsonl, ratings.dat or u.data, or -."),
     ],
     output: Annotated[Path, typer.Option("--output", "-o", metavar="DIR", help="The folder to write.")],
+    log_options: LogOptions,
     kind: Annotated[
         str | None, typer.Option("--kind", metavar="KIND", help="How to split; temporal unless --dates is given.")
     ] = None,
@@ -70,25 +64,17 @@ def split_command(
         str | None,
         typer.Option(metavar="[DATE,]DATE", help="When validation and test begin: ISO, or numbers as in the log."),
     ] = None,
-    user: UserColumn = None,
-    item: ItemColumn = None,
-    value: ValueColumn = None,
-    time: TimeColumn = None,
-    form: LogFormatOption = None,
-    scale: ScaleOption = None,
     force: Annotated[bool, typer.Option("--force", help="Write into a folder that holds something else.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print what split.json holds instead of a table.")] = False,
+    as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
     """Split a log of interactions into train, validation and test, and say what the split leaks."""
-    from rankjury.recsys.data.read import read_log
     from rankjury.recsys.data.split_folder import check_target, write_folds, write_split
     from rankjury.recsys.splitting import SPLITS, check_options, number_of_folds, split_folds, split_log
 
     if dates is not None and kind not in (None, "dates"):
         raise UsageError(f"--dates beside --kind {kind}", expected="one of them")
     kind = kind or ("temporal" if dates is None else "dates")
-    bounds = read_scale(scale)
     if dates is not None and "validation" in context.obj:
         raise UsageError("--dates beside --validation", expected="both dates in --dates: 2000-12-02,2000-12-29")
     options = typed(SPLITS.get(kind).params, context.obj | _read_dates(dates))
@@ -98,7 +84,7 @@ def split_command(
     check_target(output, folds=number_of_folds(kind, **options) if several else 0, force=force)
     with show_progress(quiet=quiet) as progress:
         progress.update(f"Reading {log}", 0, 0)
-        rows = read_log(log, user=user, item=item, value=value, time=time, format=form, scale=bounds)
+        rows = log_options.read(log)
         progress.update(f"Splitting {len(rows):,} rows", 0, 0)
         if several:
             records = write_folds(split_folds(rows, kind, **options), output, force=force)

@@ -6,18 +6,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rankjury.cli.run import PLAN_FILE
-from rankjury.cli.shared.console import QuietOption, exists, ignore_broken_pipe, print_json, say, show_progress, warn
-from rankjury.cli.shared.options import DsnOption
+from rankjury.cli.shared.console import exists, ignore_broken_pipe, open_journal, print_json, say, show_progress, warn
+from rankjury.cli.shared.options import PLAN_FILE, DsnOption, JsonOption, PlanArgument, QuietOption
+from rankjury.core.text import timestamp
 from rankjury.errors import DataError
 
 if TYPE_CHECKING:
-    from rankjury.core.progress import Progress
     from rankjury.plan.parse import CheckedPlan
     from rankjury.retrieval.bench.sweep_result import Cost, SweepChoice, SweepResult
 
 FOLDER = "rankjury-sweep"
-_JOURNAL = "journal.jsonl"
 GROUP = "Plans"
 MULTIPLIES_MATRICES = True
 EPILOG = (
@@ -33,7 +31,7 @@ EPILOG = (
 
 
 def sweep_command(
-    plan: Annotated[str, typer.Argument(metavar="PLAN", help="The plan file.")] = PLAN_FILE,
+    plan: PlanArgument = PLAN_FILE,
     output: Annotated[
         Path | None,
         typer.Option("--output", "-o", metavar="DIR", help=f"Where results and the journal go; {FOLDER} by the plan."),
@@ -45,14 +43,13 @@ def sweep_command(
         bool, typer.Option("--no-prune", help="Measure also settings that can find no more and be no quicker.")
     ] = False,
     dsn: DsnOption = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the sweeps as JSON instead of tables.")] = False,
+    as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
     """Sweep parameters of vector indexes: recall against latency, and the cheapest setting that meets the target."""
-    from rankjury.core.text import timestamp
     from rankjury.plan.parse import read_plan
     from rankjury.plan.systems.index import on_database
-    from rankjury.reporting.tables.sweep import sweeps_to_json
+    from rankjury.reporting.tables.sweep import print_sweep, sweeps_to_json
     from rankjury.retrieval.engines.pgvector.server import remove_abandoned
 
     if plan == PLAN_FILE and not exists(plan):
@@ -62,47 +59,43 @@ def sweep_command(
     if exists(folder) and not isdir(folder):
         raise DataError("cannot make this folder: a file is there", where=str(folder))
     remove_abandoned()
-    with show_progress(quiet=quiet) as progress:
-        sweeps, costs = _carry_out(checked, folder, progress, fresh=fresh, prune=not no_prune, quiet=quiet)
+    sweeps, costs = _carry_out(checked, folder, fresh=fresh, prune=not no_prune, quiet=quiet)
     form = sweeps_to_json(sweeps, timestamp())
     written = _write(sweeps, costs, form, folder)
     with ignore_broken_pipe():
         if as_json:
             print_json(form)
         else:
-            _show(sweeps, costs)
+            for number, (sweep, cost) in enumerate(zip(sweeps, costs, strict=True)):
+                print("\n" * (number > 0), end="")
+                print_sweep(sweep, cost)
     warn([f"{sweep.name}: {note}" for sweep in sweeps for note in sweep.notes], quiet=quiet)
     say(f"Wrote {', '.join(map(str, written))}", quiet=quiet)
     _end(sweeps, costs, checked, quiet=quiet or as_json)
 
 
 def _carry_out(
-    checked: "CheckedPlan", folder: Path, progress: "Progress", *, fresh: bool, prune: bool, quiet: bool
+    checked: "CheckedPlan", folder: Path, *, fresh: bool, prune: bool, quiet: bool
 ) -> "tuple[list[SweepResult], list[Cost]]":
     from rankjury.core.journal import Journal
-    from rankjury.io.atomic import make_folder
     from rankjury.plan.trials import prepare_sweeps
 
-    asked = prepare_sweeps(checked, progress, folder)
-    total = sum(one.steps for one in asked)
-    make_folder(folder)
-    found: list[SweepResult] = []
-    with Journal(folder / _JOURNAL, fresh=fresh) as journal:
-        if journal.dropped:
-            warn([f"{journal.path}: {journal.dropped} unfinished or unreadable lines were passed over"], quiet=quiet)
-        try:
-            for number, one in enumerate(asked):
-                before = sum(other.steps for other in asked[:number])
-                found.append(one.carry_out(journal, prune=prune, progress=progress.part(before, total)))
-        except KeyboardInterrupt:
-            kept = sum(entry.point.get("status") == "measured" for entry in journal)
-            say(f"{kept:,} measured settings are kept in {journal.path}: rankjury sweep goes on from there")
-            raise
-    return found, [one.cheapest for one in asked]
+    def count_measured(journal: Journal) -> str:
+        return f"{sum(entry.point.get('status') == 'measured' for entry in journal):,} measured settings"
+
+    results: list[SweepResult] = []
+    with show_progress(quiet=quiet) as progress:
+        sweeps = prepare_sweeps(checked, progress, folder)
+        total, done = sum(sweep.steps for sweep in sweeps), 0
+        with open_journal(folder, count_measured, "rankjury sweep goes on", fresh=fresh, quiet=quiet) as journal:
+            for sweep in sweeps:
+                results.append(sweep.carry_out(journal, prune=prune, progress=progress.part(done, total)))
+                done += sweep.steps
+    return results, [sweep.cheapest for sweep in sweeps]
 
 
 def _write(sweeps: "list[SweepResult]", costs: "list[Cost]", form: str, folder: Path) -> list[Path]:
-    """All files or none; a picture only where there is something to draw."""
+    """Write all files or none; a picture only where there is something to draw."""
     from rankjury.io.atomic import write_files
     from rankjury.reporting.tables.sweep import sweeps_to_csv, sweeps_to_markdown
 
@@ -120,16 +113,8 @@ def _write(sweeps: "list[SweepResult]", costs: "list[Cost]", form: str, folder: 
     return list(contents)
 
 
-def _show(sweeps: "list[SweepResult]", costs: "list[Cost]") -> None:
-    from rankjury.reporting.tables.sweep import print_sweep
-
-    for number, (sweep, cost) in enumerate(zip(sweeps, costs, strict=True)):
-        print("\n" * (number > 0), end="")
-        print_sweep(sweep, cost)
-
-
 def _end(sweeps: "list[SweepResult]", costs: "list[Cost]", checked: "CheckedPlan", *, quiet: bool) -> None:
-    """What to try next; exit code 1 where something failed."""
+    """Print what to try next; exit with code 1 where something failed."""
     failed = sum(len(sweep.of("failed")) for sweep in sweeps)
     if failed:
         of = sum(len(sweep.points) for sweep in sweeps)

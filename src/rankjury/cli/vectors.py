@@ -4,7 +4,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rankjury.cli.shared.console import QuietOption, print_json, say, warn
+from rankjury.cli.shared.console import print_json, say, warn
+from rankjury.cli.shared.options import JsonOption, QuietOption
 
 if TYPE_CHECKING:
     from rankjury.io.vectors.scan import VectorFile
@@ -24,7 +25,7 @@ def vectors_command(
     folders: Annotated[
         list[str] | None, typer.Argument(metavar="[FOLDER]...", help="Where to look; the current folder else.")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print all that is known as JSON.")] = False,
+    as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
     """List the vectors below a folder: their size, and how they were made."""
@@ -32,8 +33,7 @@ def vectors_command(
 
     found = list_vectors(folders or ["."])
     if as_json:
-        form = {"schema": "rankjury.vectors-list/1", "vectors": [_facts(one) for one in found]}
-        print_json(form)
+        print_json({"schema": "rankjury.vectors-list/1", "vectors": [_facts(file) for file in found]})
     else:
         shown = [one for one in found if one.fault is None]
         if shown:

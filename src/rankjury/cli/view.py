@@ -9,7 +9,8 @@ from urllib.parse import urlencode
 import typer
 
 from rankjury.cli.shared.archive import ArchiveOption, open_archive
-from rankjury.cli.shared.console import QuietOption, say
+from rankjury.cli.shared.console import say
+from rankjury.cli.shared.options import QuietOption
 from rankjury.errors import UsageError
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""A plan's run put into the archive: with what it read, as it was when the run began."""
+"""Archiving of a plan's run, with what it read as it was when the run began; the record of looks at a test window."""
 
 import json
 import tempfile
@@ -16,7 +16,6 @@ from rankjury.core.secrets import Masker
 from rankjury.core.text import plural
 from rankjury.core.version import __version__
 from rankjury.errors import DataError
-from rankjury.evaluation.gate import Gate
 from rankjury.evaluation.report import Report
 from rankjury.io.json import parse_json
 from rankjury.plan.input_digests import digest_contents, digest_inputs, list_inputs
@@ -30,7 +29,7 @@ from rankjury.tracking.archive.manifest import Origin
 from rankjury.tracking.archive.run import ArchivedRun
 
 _LOOKS_SUFFIX = ".opened.jsonl"
-_HISTORY = 50
+_MAX_HISTORY = 50
 """How many earlier runs of a plan its page shows."""
 
 
@@ -46,28 +45,19 @@ class RunRecorder:
     started: float
 
     def origin(self) -> Origin:
-        """Where the run comes from; waits for the hashes."""
+        """Return where the run comes from; waits for the hashes."""
         checked = self.checked
+        name = Path(checked.where).name.encode("utf-8", "replace").decode()  # it may have bytes that are not text
         return Origin(
             plan_name(checked),
             recorded(plan_content(checked.plan), checked.folder),
-            _as_text(Path(checked.where).name) if checked.places else None,
+            name if checked.places else None,
             self.text,
             _unique_names(self.digests.result(), checked.folder),
             self.commit.result(),
             round(monotonic() - self.started, 3),
             _prefixes(plan_content(checked.plan), checked.folder),
         )
-
-    def keep(
-        self,
-        archive: Archive,
-        report: Report,
-        gate: Gate | None,
-        page: Callable[[Report, ArchivedRun], str] | None = None,
-    ) -> ArchivedRun:
-        """Store what came of it; ``page`` makes the report that people open."""
-        return archive.store(report, self.origin(), gate=gate, page=page)
 
 
 def start_recording(checked: CheckedPlan) -> RunRecorder:
@@ -77,7 +67,13 @@ def start_recording(checked: CheckedPlan) -> RunRecorder:
     digests = workers.submit(digest_inputs, inputs)
     commit = workers.submit(git_commit, checked.folder)
     workers.shutdown(wait=False)
-    return RunRecorder(checked, digests, commit, _text_of(checked), monotonic())
+    try:
+        content = tomllib.loads(Path(checked.where).read_text(encoding="utf-8-sig")) if checked.places else None
+    except (OSError, ValueError):
+        content = None
+    # Written anew from the masked content: comments, which may hold secrets too, are left out.
+    text = None if content is None else to_toml(recorded(content, checked.folder))
+    return RunRecorder(checked, digests, commit, text, monotonic())
 
 
 def page_with_history(archive: Archive) -> Callable[[Report, ArchivedRun], str]:
@@ -87,7 +83,7 @@ def page_with_history(archive: Archive) -> Callable[[Report, ArchivedRun], str]:
         from rankjury.reporting.html.page import render_page
         from rankjury.tracking.archive.history import history_charts
 
-        earlier = archive.recent(run.plan, _HISTORY)
+        earlier = archive.recent(run.plan, _MAX_HISTORY)
         history = history_charts([*earlier, run], run.headline[0]) if earlier else []
         return render_page(report, manifest=run.manifest, history=history)
 
@@ -108,20 +104,6 @@ def plan_name(checked: CheckedPlan) -> str:
 def plan_content(plan: Plan) -> dict[str, Any]:
     """Return the content of the plan without defaults."""
     return plan.model_dump(mode="json", exclude_unset=True)
-
-
-def _text_of(checked: CheckedPlan) -> str | None:
-    """Return the plan's text, written anew from its masked content: comments may hold secrets too, and are left out."""
-    try:
-        content = tomllib.loads(Path(checked.where).read_text(encoding="utf-8-sig")) if checked.places else None
-    except (OSError, ValueError):
-        return None
-    return None if content is None else to_toml(recorded(content, checked.folder))
-
-
-def _as_text(name: str) -> str:
-    """A file's name may hold bytes that are no text."""
-    return name.encode("utf-8", "replace").decode()
 
 
 def recorded(content: Any, folder: Path) -> Any:
@@ -163,8 +145,8 @@ def _map_texts(value: Any, change: Callable[[str], str]) -> Any:
     if isinstance(value, str):
         return change(value)
     if isinstance(value, Mapping):
-        return {key: _map_texts(one, change) for key, one in value.items()}
-    return [_map_texts(one, change) for one in value] if isinstance(value, list | tuple) else value
+        return {key: _map_texts(entry, change) for key, entry in value.items()}
+    return [_map_texts(entry, change) for entry in value] if isinstance(value, list | tuple) else value
 
 
 def _unique_names(digests: Mapping[str, str | None], folder: Path) -> dict[str, str | None]:
@@ -188,8 +170,8 @@ class WindowLooks:
     settings: int
     """With how many different systems and settings."""
     first: str
-    recorded: str | None
-    """The file; None where it could not be written."""
+    is_recorded: bool
+    """Whether the file of looks could be written."""
 
     def to_json(self) -> dict[str, Any]:
         return {"times": self.times, "settings": self.settings, "first": self.first}
@@ -200,7 +182,7 @@ class WindowLooks:
                 f"the test window was opened {plural(self.times, 'time', 'times')} with {self.settings:,} different "
                 f"settings since {self.first}: choosing among them tunes on it; rankjury tune chooses on validation"
             )
-        if self.recorded is None:
+        if not self.is_recorded:
             yield "that the test window was opened could not be recorded beside the plan"
 
 
@@ -213,33 +195,32 @@ def record_test_look(checked: CheckedPlan, now: str) -> WindowLooks | None:
         return None
     file = Path(checked.where).with_suffix(_LOOKS_SUFFIX)
     systems = {name: table.model_dump(mode="json") for name, table in checked.plan.systems.items()}
-    held = digest_contents(systems, checked.folder)
-    settings = {"gold": checked.plan.gold.model_dump(mode="json"), "systems": systems, "contents": held}
+    contents = digest_contents(systems, checked.folder)
+    settings = {"gold": checked.plan.gold.model_dump(mode="json"), "systems": systems, "contents": contents}
     digest = sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()[:16]
     entry = {"opened": now, "rankjury": __version__, "systems": list(systems), "settings": digest}
-    earlier = _read_looks(file)
-    recorded: str | None = str(file)
+    looks = [*_read_looks(file), entry]
+    is_recorded = True
     try:
         with file.open("a", encoding="utf-8") as out:
             out.write(json.dumps(entry) + "\n")
     except OSError:
-        recorded = None
-    every = [*earlier, entry]
-    first = next(str(one["opened"]) for one in every if "opened" in one)
-    return WindowLooks(len(every), len({str(one.get("settings")) for one in every}), first, recorded)
+        is_recorded = False
+    first = next(str(look["opened"]) for look in looks if "opened" in look)
+    return WindowLooks(len(looks), len({str(look.get("settings")) for look in looks}), first, is_recorded)
 
 
 def _read_looks(file: Path) -> list[dict[str, Any]]:
-    """Earlier looks; a line that somebody spoiled counts as one."""
+    """Return the earlier looks; a damaged line counts as one."""
     try:
         lines = file.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError):
         return []
-    found = []
+    looks = []
     for line in lines:
         try:
-            entry = parse_json(line, str(file))
+            look = parse_json(line, str(file))
         except DataError:
-            entry = {}
-        found.append(entry if isinstance(entry, dict) else {})
-    return found
+            look = {}
+        looks.append(look if isinstance(look, dict) else {})
+    return looks

@@ -1,4 +1,4 @@
-"""The ``lab`` table of a plan: how indexes are tried, what its files hold, and what it adds to the report."""
+"""Lab of a plan: how indexes are tried, the contents of its files, and what it adds to the report."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -88,7 +88,7 @@ class Lab:
             return
         searched = self.plan.indexes if self.references.is_by_index else self.plan.systems
         found = [self.earlier_of(name) for name in searched]
-        if self.references.is_one_file and all(one.report is None for one in found):
+        if self.references.is_one_file and all(earlier.report is None for earlier in found):
             names = ", ".join(self.plan.systems)
             raise DataError("found none of the plan's systems", where=self.table.earlier, expected=f"one of {names}")
 
@@ -113,8 +113,7 @@ class Lab:
             raise UsageError("the queries' texts are not known", expected="lab.queries = a table with id and text")
         ids = self.query_set.ids if wanted is None else wanted
         known = items[id_column].cast(pl.String)
-        corpus, asked = (Vectors(one, np.empty((len(one), 0), np.float32)) for one in (known, ids))
-        return corpus, asked
+        return Vectors(known, np.empty((len(known), 0), np.float32)), Vectors(ids, np.empty((len(ids), 0), np.float32))
 
     @cached_property
     def _items(self) -> tuple[pl.DataFrame, str]:
@@ -145,7 +144,7 @@ class Lab:
 def _column(table: tuple[pl.DataFrame, str], name: str, where: str) -> Mapping[str, str | None]:
     frame, id_column = table
     if name not in frame.columns:
-        raise UnknownName("attribute", name, [one for one in frame.columns if one != id_column], where=where)
+        raise UnknownName("attribute", name, frame.drop(id_column).columns, where=where)
     ids, values = frame[id_column].cast(pl.String), frame[name].cast(pl.String)
     return dict(zip(ids.to_list(), values.to_list(), strict=True))
 
@@ -176,21 +175,18 @@ class LoadedIndex(Loaded):
     """What exact search finds, from which the loss by the index is computed."""
 
     def final_sections(self, report: Report, system: str, context: GoldContext, gold: Gold) -> tuple[Section, ...]:
-        return tuple(
-            self._with_loss(one, report, system, context, gold) if isinstance(one, IndexResult) else one
-            for one in self.sections
-        )
-
-    def _with_loss(
-        self, indexed: IndexResult, report: Report, system: str, context: GoldContext, gold: Gold
-    ) -> IndexResult:
-        """What exact search would not show under the system's threshold is no loss of the index."""
         chosen = select_loss_measure(context.asked, context.lab.table.k)
-        if chosen is None or indexed.recall.n == 0 or self.exact is None:
-            return indexed
+        if chosen is None or self.exact is None:
+            return self.sections
+        # Items that exact search would not show under the system's threshold are not a loss of the index.
         threshold = context.checked.plan.systems[system].threshold
         exact = self.exact if threshold is None else apply_threshold(self.exact, threshold)
-        return replace(indexed, loss=split_loss(gold, exact, report.scores[system], chosen, context.resampling))
+        return tuple(
+            replace(section, loss=split_loss(gold, exact, report.scores[system], chosen, context.resampling))
+            if isinstance(section, IndexResult) and section.recall.n
+            else section
+            for section in self.sections
+        )
 
 
 def add_lab_results(report: Report, context: GoldContext, golds: Mapping[str, Gold]) -> Report:
@@ -199,7 +195,8 @@ def add_lab_results(report: Report, context: GoldContext, golds: Mapping[str, Go
     if not tried:
         return report
     lab = context.lab
-    report = report.with_recorded({name: one.figures() for name, one in report.sections_of(IndexResult).items()})
+    indexes = report.sections_of(IndexResult)
+    report = report.with_recorded({name: index.figures() for name, index in indexes.items()})
     if lab.query_set is not None:
         report = replace(report, provenance={**report.provenance, "query_set": lab.query_set.to_json()})
         texts = dict(zip(lab.query_set.ids.to_list(), lab.query_set.texts.to_list(), strict=True))
@@ -217,7 +214,7 @@ def add_lab_results(report: Report, context: GoldContext, golds: Mapping[str, Go
             report = report.with_sections(found, system=name)
     if lab.references is not None:
         fresh, notes = replace(report, source="this report"), list[str]()
-        for name in report.sections_of(IndexResult) if lab.references.is_by_index else tried:
+        for name in indexes if lab.references.is_by_index else tried:
             earlier = lab.earlier_of(name)
             notes += earlier.notes
             if earlier.report is not None:

@@ -1,4 +1,4 @@
-"""What golds and systems of a plan are given to load, and what they return."""
+"""Base classes of a plan's golds and systems, their context when they load, and what they return."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -57,12 +57,12 @@ class TableForSystem(PlanTable, ABC):
 
     @abstractmethod
     def faults(self, name: str, plan: "Plan") -> Iterator[tuple[tuple[str, ...], str]]:
-        """Keys, by their path within the table, that do not fit the system called ``name``, and why."""
+        """Yield keys, by their path within the table, that do not fit the system called ``name``, and why."""
 
 
 @dataclass(frozen=True, eq=False)
 class GoldContext:
-    """What a gold may use to load."""
+    """Context in which a gold loads."""
 
     checked: "CheckedPlan"
     resampling: Resampling
@@ -75,22 +75,18 @@ class GoldContext:
 
     @property
     def lab(self) -> "Lab":
-        """How indexes are tried."""
         return self.open_lab()
 
     @property
     def asked(self) -> tuple[NamedMeasure, ...]:
-        """The measures."""
         return self.checked.asked
 
     @property
     def cuts(self) -> tuple[int, ...]:
-        """The cut-offs of the measures."""
         return self.checked.cuts
 
     @property
     def gold_cut(self) -> int:
-        """The largest cut-off at which a measure cuts the gold; 0: none does."""
         return self.checked.gold_cut
 
     @property
@@ -100,9 +96,9 @@ class GoldContext:
 
     @property
     def first_cut(self) -> int:
-        """As many items as the first measure of the headline looks at."""
+        """The cut-off of the first measure of the headline, or the largest of all."""
         headline = self.checked.headline
-        first = next((one for one in self.asked if headline and one.label == headline[0]), None)
+        first = next((named for named in self.asked if headline and named.label == headline[0]), None)
         return (first.measure.k if first is not None else None) or max(self.cuts, default=TOP)
 
     @property
@@ -143,7 +139,7 @@ class GoldContext:
 
 @dataclass(frozen=True, eq=False)
 class SystemContext(GoldContext):
-    """What a system may use to load."""
+    """Context in which a system loads."""
 
     loaded_gold: "LoadedGold"
     """The gold that was loaded."""
@@ -174,12 +170,13 @@ class Loaded:
 
     def adding(self, *sections: Section, warnings: Sequence[ReportWarning] = ()) -> "Loaded":
         """Return it with sections and warnings added; facts are added to those that there are."""
-        held = {one.name: one for one in self.sections}
-        for one in sections:
-            known = held.get(one.name)
-            both = isinstance(one, SystemFacts) and isinstance(known, SystemFacts)
-            held[one.name] = SystemFacts({**cast(SystemFacts, known), **cast(SystemFacts, one)}) if both else one
-        return replace(self, sections=tuple(held.values()), warnings=(*self.warnings, *warnings))
+        by_name = {section.name: section for section in self.sections}
+        for section in sections:
+            known = by_name.get(section.name)
+            if isinstance(section, SystemFacts) and isinstance(known, SystemFacts):
+                section = SystemFacts({**known, **section})
+            by_name[section.name] = section
+        return replace(self, sections=tuple(by_name.values()), warnings=(*self.warnings, *warnings))
 
     def final_sections(self, report: "Report", system: str, context: "GoldContext", gold: Gold) -> tuple[Section, ...]:
         """Return the sections once the system was scored."""
@@ -330,10 +327,14 @@ def default_depth(size: int, cuts: Sequence[int]) -> int | None:
     return None if size <= FULL_DEPTH else max((DEFAULT_DEPTH, *cuts))
 
 
-def loose_measures(asked: Sequence[NamedMeasure]) -> list[str]:
-    """Return the labels of measures that count an item of any grade as relevant."""
-    return [
-        one.label
-        for one in asked
-        if one.measure["rel"] is None and one.measure.metric.needs_relevant and one.measure["gain"] in (None, "binary")
+def threshold_warnings(asked: Sequence[NamedMeasure], text: str) -> list[ReportWarning]:
+    """Warn of measures that count an item of any grade as relevant; ``{measures}`` in the text names them."""
+    labels = [
+        named.label
+        for named in asked
+        if named.measure["rel"] is None
+        and named.measure.metric.needs_relevant
+        and named.measure["gain"] in (None, "binary")
     ]
+    text = text.format(measures=", ".join(labels))
+    return [ReportWarning(text, code="no-threshold", count=len(labels))] if labels else []

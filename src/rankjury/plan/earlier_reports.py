@@ -39,11 +39,6 @@ class _Candidate:
     """The name of the plan that made it."""
     failed: Mapping[str, bool]
 
-    @property
-    def order(self) -> tuple[str, int, str]:
-        """By the time recorded inside; reports of the same second by name, the second one (``_2``) after the first."""
-        return self.made, len(self.path), self.path
-
 
 class EarlierReports:
     """The earlier reports by system; each file is read once.
@@ -98,18 +93,19 @@ class EarlierReports:
         paths = _files(pattern)
         self._candidates |= {path: _candidate_at(path) for path in paths if path not in self._candidates}
         files = {path: self._candidates[path] for path in paths}
-        unread = [path for path, one in files.items() if one is None]
+        unread = [path for path, candidate in files.items() if candidate is None]
         notes = [f"skipped, as they are not reports of rankjury: {_listed(unread)}"] if unread else []
-        known = sorted((one for one in files.values() if one and system in one.failed), key=lambda one: one.order)
+        known = [candidate for candidate in files.values() if candidate and system in candidate.failed]
+        known.sort(key=lambda candidate: (candidate.made, len(candidate.path), candidate.path))  # _2 after the first
         if not known:
             missing = _none(system, f"no report of this system matches {pattern}")
             return EarlierReport(None, (*notes, *missing.notes))
-        accepted = [one for one in known if not one.failed[system]]
-        failed = known[known.index(accepted[-1]) + 1 :] if accepted else known
+        accepted = [candidate for candidate in known if not candidate.failed[system]]
+        failed = [candidate.path for candidate in (known[known.index(accepted[-1]) + 1 :] if accepted else known)]
         accept = "To accept one as the reference, name it in lab.earlier, without *."
         if not accepted:
             raise DataError(
-                f"all earlier reports of {system} failed their drift targets: {_listed([one.path for one in failed])}",
+                f"all earlier reports of {system} failed their drift targets: {_listed(failed)}",
                 where=pattern,
                 expected="one that did not fail",
                 hint=accept,
@@ -118,7 +114,7 @@ class EarlierReports:
             later = plural(len(failed), "later report", "later reports")
             notes.append(
                 f"{system}: drift is compared with {accepted[-1].path}, as {later} failed the drift targets: "
-                f"{_listed([one.path for one in failed])}. {accept}"
+                f"{_listed(failed)}. {accept}"
             )
         chosen = accepted[-1]
         if None not in (self.plan, chosen.plan) and chosen.plan != self.plan:
@@ -164,7 +160,11 @@ def _candidate_at(path: str) -> _Candidate | None:
 def _failed(form: Mapping[str, Any], system: str) -> bool:
     """Whether a target on drift failed; where the report records no such target, whether the ±5 % rule did."""
     targets = [*(form.get("targets") or ()), *((form.get("gate") or {}).get("targets") or ())]
-    verdicts = [one["verdict"] for one in targets if one["system"] == system and one["measure"].startswith(ABOUT_DRIFT)]
+    verdicts = [
+        target["verdict"]
+        for target in targets
+        if target["system"] == system and target["measure"].startswith(ABOUT_DRIFT)
+    ]
     if verdicts:
         return "fail" in verdicts
     return bool((form["systems"][system].get("drift") or {}).get("verdict") == "fail")

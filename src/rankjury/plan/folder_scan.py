@@ -1,4 +1,4 @@
-"""What lies in a folder: which file is a gold, which a run, which holds vectors, which describes queries."""
+"""Scan of a folder: which file is a gold, which a run, which holds vectors, which describes queries."""
 
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -27,8 +27,8 @@ from rankjury.labeling.products.catalog import TEXTS, read_catalogue
 from rankjury.recsys.data.log import TIME, VALUE, find_columns
 from rankjury.recsys.data.movielens import FILES, find_companions, find_file
 
-_MOST_FILES = 200
-_MOST_BYTES = 64 << 20
+_MAX_FILES = 200
+_MAX_BYTES = 64 << 20
 """Larger files are not opened; their name tells."""
 _GOLD_NAMES = ("qrel", "gold", "label", "judg", "truth")
 _QUERY_NAMES = ("quer", "topic", "question")
@@ -43,7 +43,7 @@ _TEXTS = (".txt", ".trec", ".run", ".qrels", ".csv", ".tsv", ".jsonl", ".json", 
 
 @dataclass
 class FolderContents:
-    """By what they are; paths are relative to the folder."""
+    """Files of a folder by kind; paths are relative to the folder."""
 
     golds: list[str] = field(default_factory=list)
     ordered: dict[str, list[str]] = field(default_factory=dict)
@@ -76,7 +76,7 @@ class FolderContents:
     @property
     def reference(self) -> str | None:
         """The vectors that are named like a reference's."""
-        return next((one for name in _REFERENCE_NAMES for one in self.vectors if name in one.lower()), None)
+        return next((file for name in _REFERENCE_NAMES for file in self.vectors if name in file.lower()), None)
 
     @property
     def queries_are_items(self) -> bool:
@@ -95,30 +95,26 @@ class FolderContents:
 
 
 def scan_folder(folder: Path) -> FolderContents:
-    """Look at the files of a folder; what cannot be read is left aside."""
+    """Look at the files of a folder; files that cannot be read are omitted."""
     found = FolderContents()
-    visible = sorted(path for path in folder.iterdir() if not path.name.startswith("."))
-    _sort_in_all([path for path in visible if path.is_file()], folder, found)
+
+    def visible(places: list[Path]) -> list[Path]:
+        inside = (path for place in places if place.is_dir() for path in place.iterdir())
+        return sorted(path for path in inside if not path.name.startswith("."))
+
+    def sort_in(paths: list[Path]) -> None:
+        for path in [path for path in paths if path.is_file()][:_MAX_FILES]:
+            with suppress(RankjuryError), guard_reading(str(path)):
+                _sort_in(path, path.relative_to(folder).as_posix(), found)
+
+    top = visible([folder])
+    sort_in(top)
     if not found.logs:
-        _look_into(visible[:_MOST_FILES], found)
+        _look_into(top[:_MAX_FILES], found)
     if not found.anything:  # as where models/, data/ and docs/ hold all files
-        _sort_in_all(_below(visible), folder, found)
+        inner = visible(top)
+        sort_in(sorted([*inner, *visible(inner)]))
     return found
-
-
-def _below(visible: list[Path]) -> list[Path]:
-    """The files in folders and in the folders of these, those that are hidden left out."""
-    inner = [path for folder in visible if folder.is_dir() for path in sorted(folder.iterdir())]
-    inner += [
-        path for folder in inner if folder.is_dir() and folder.name[0] != "." for path in sorted(folder.iterdir())
-    ]
-    return sorted(path for path in inner if path.is_file() and path.name[0] != ".")
-
-
-def _sort_in_all(files: list[Path], folder: Path, found: FolderContents) -> None:
-    for path in files[:_MOST_FILES]:
-        with suppress(RankjuryError), guard_reading(str(path)):
-            _sort_in(path, path.relative_to(folder).as_posix(), found)
 
 
 def _look_into(folders: list[Path], found: FolderContents) -> None:
@@ -151,7 +147,7 @@ def _sort_in(path: Path, name: str, found: FolderContents) -> None:
         _sort_in_vectors(path, name, suffix, found)
     elif suffix not in _TEXTS or path.stat().st_size == 0:
         return
-    elif path.stat().st_size > _MOST_BYTES:
+    elif path.stat().st_size > _MAX_BYTES:
         (found.golds if _named(path, _GOLD_NAMES) else found.runs).append(name)
     elif suffix in (".json", ".jsonl") and holds_vectors(path):
         spaces = json_spaces(Source.open(path)) if suffix == ".json" else []
@@ -198,17 +194,19 @@ def _sort_in_vectors(path: Path, file: str, suffix: str, found: FolderContents) 
         keys = _list_columns(path)
     else:
         keys = [""]
-        if _dimensions(path) != 2:
-            return
+        with path.open("rb") as content:
+            if len(array_header(content)[0]) != 2:
+                return
     for key in keys:
         name = file if len(keys) == 1 and alone else f"{file}:{key}"
-        of_queries = _named(path, _QUERY_NAMES) or (len(keys) > 1 and any(one in key.lower() for one in _QUERY_NAMES))
+        named_queries = len(keys) > 1 and any(part in key.lower() for part in _QUERY_NAMES)
+        of_queries = named_queries or _named(path, _QUERY_NAMES)
         (found.query_vectors if of_queries else found.vectors).append(name)
 
 
 def _matrices(path: Path) -> tuple[list[str], bool]:
     """Return the names of the matrices, and whether there is nothing else but ids."""
-    keys = [one.key or "" for one in read_headers(path)]
+    keys = [header.key or "" for header in read_headers(path)]
     if keys == [""]:  # a vector for each id
         return keys, True
     with ZipFile(path) as archive:
@@ -217,18 +215,13 @@ def _matrices(path: Path) -> tuple[list[str], bool]:
 
 
 def _tensors(path: Path) -> tuple[list[str], bool]:
-    """The same of safetensors, from its header."""
+    """Return the same for safetensors, from its header."""
     with path.open("rb") as file:
         size = int.from_bytes(file.read(8), "little")
-        tensors = parse_json(file.read(min(size, _MOST_BYTES)), str(path))
+        tensors = parse_json(file.read(min(size, _MAX_BYTES)), str(path))
     tensors.pop("__metadata__", None)
-    keys = sorted(name for name, one in tensors.items() if len(one["shape"]) == 2)
+    keys = sorted(name for name, tensor in tensors.items() if len(tensor["shape"]) == 2)
     return keys, len(keys) == len(tensors)
-
-
-def _dimensions(path: Path) -> int:
-    with path.open("rb") as file:
-        return len(array_header(file)[0])
 
 
 def _is_catalogue(path: Path) -> bool:
@@ -240,7 +233,7 @@ def _is_catalogue(path: Path) -> bool:
     tree = _json(path)
     entries = tree if isinstance(tree, list) else list(tree.values())
     lists = [value for entry in entries[:1] for value in entry.values() if isinstance(value, list)]
-    return any(name in TEXTS for name in entries[0]) and ids.isdisjoint(str(item) for one in lists for item in one)
+    return any(name in TEXTS for name in entries[0]) and ids.isdisjoint(str(item) for ids_ in lists for item in ids_)
 
 
 def _json(path: Path) -> Any:
@@ -270,19 +263,19 @@ def _sort_in_table(path: Path, name: str, suffix: str, found: FolderContents) ->
         if suffix not in (".csv", ".tsv", ".jsonl", ".parquet") or suffix in VECTOR_SUFFIXES[:3]:
             raise
         table, id_column = read_attributes(str(path), "query")
-        attributes = [one.name for (one,) in suitable_attributes(table.drop(id_column)) if _can_be_named(one)]
-        attributes.sort(key=lambda one: table[one].dtype.is_numeric())
-        title = next((one for one in _TITLES if one in table.columns and table[one].dtype == pl.String), None)
+        others, of_items = table.drop(id_column), is_item_column(id_column)
+        attributes = [attribute.name for (attribute,) in suitable_attributes(others) if _can_be_named(attribute)]
+        attributes.sort(key=lambda column: table[column].dtype.is_numeric())
+        title = next((column for column in _TITLES if table.schema.get(column) == pl.String), None)
         if title is not None and found.names is None:
             found.names = f"{name}:{title}"
-        annotated = is_item_column(id_column)
-        keywords = _keyword_columns(table.drop(id_column), sure=_named(path, _ANNOTATION_NAMES)) if annotated else []
+        keywords = _keyword_columns(others, sure=_named(path, _ANNOTATION_NAMES)) if of_items else []
         if keywords:
             found.annotated[name] = keywords
-        if not is_item_column(id_column) and _TEXT in table.columns:
+        if not of_items and _TEXT in table.columns:
             found.texts.append(name)
         if attributes:
-            (found.item_tables if is_item_column(id_column) else found.tables)[name] = attributes
+            (found.item_tables if of_items else found.tables)[name] = attributes
 
 
 def _keyword_columns(table: pl.DataFrame, *, sure: bool = False) -> list[str]:

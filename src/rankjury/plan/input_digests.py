@@ -1,4 +1,4 @@
-"""What the files and modules hold that settings of a plan name: other contents are another model of the same name."""
+"""Digests of the files and modules that a plan names: other contents are another model of the same name."""
 
 import os
 import sys
@@ -144,8 +144,7 @@ def _origin(module: str) -> Path | None:
     spec: ModuleSpec | None = None
     for name in accumulate(module.split("."), "{}.{}".format):
         here = PathFinder.find_spec(name, [str(Path.cwd())]) if places is None else None
-        found = (finder.find_spec(name, places) for finder in sys.meta_path)
-        spec = here or next((one for one in found if one is not None), None)
+        spec = here or next(filter(None, (finder.find_spec(name, places) for finder in sys.meta_path)), None)
         if spec is None:
             return None
         places = spec.submodule_search_locations or []

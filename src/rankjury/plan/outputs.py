@@ -113,7 +113,8 @@ def write_outputs(
     if number > 1 and tell is not None:
         tell(f"A run of the same day wrote these files already, which stay as they are: this one adds _{number}")
     return write_reports(
-        report, [replace(one, file=str(place / _file_name(one, report, number)), gate=gate) for one in requests]
+        report,
+        [replace(request, file=str(place / _file_name(request, report, number)), gate=gate) for request in requests],
     )
 
 

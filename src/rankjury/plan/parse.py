@@ -1,6 +1,6 @@
-"""A plan's text → a checked Plan; every fault with its key and its line, all together."""
+"""Parser of plans: TOML → a checked plan, or one error with all faults, each with its key and line."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from math import isfinite
 from pathlib import Path
@@ -26,53 +26,40 @@ Fault = tuple[KeyPath, str]
 """The path of a key in the plan, and what is wrong with it."""
 _DEEPEST = 50
 """Levels of tables and lists; no table of a plan has more than six."""
-_LEAST_GAIN, _LEAST_RECALL, _LONGEST_MS = 0.85, 0.95, 250
+_MIN_GAIN, _MIN_RECALL, _MAX_MS = 0.85, 0.95, 250
 
 
-def targets_of(plan: Plan, asked: Sequence[NamedMeasure], faults: list[tuple[KeyPath, str]]) -> list[Target]:
-    """Those of the plan; where it has an index and says nothing of targets, the usual ones of a vector index."""
-    found = []
-    for path, text, chosen in _given(plan, asked):
+def _targets(plan: Plan, asked: Sequence[NamedMeasure], faults: list[Fault]) -> list[Target]:
+    targets = []
+    for path, text, options in _target_texts(plan, asked):
         try:
-            found.append(parse_target(text, chosen))
-            _check_subject(found[-1], plan, asked)
+            targets.append(parse_target(text, options))
+            _check_subject(targets[-1], plan, asked)
         except RankjuryError as error:
             faults.append((path, str(error).removeprefix("target: ")))
-    return found
+    return targets
 
 
-def _given(plan: Plan, asked: Sequence[NamedMeasure]) -> Iterator[tuple[KeyPath, str, dict[str, str]]]:
-    if not {"targets", "target"} & plan.model_fields_set:
-        yield from ((("lab",), text, {}) for text in _usual(plan, asked))
+def _target_texts(plan: Plan, asked: Sequence[NamedMeasure]) -> Iterator[tuple[KeyPath, str, dict[str, str]]]:
+    """Yield the key, the text and the options of each target: those of the plan, or the default ones of an index."""
+    if plan.has_default_targets:
+        gain = select_loss_measure(asked, plan.lab.k)
+        if gain is not None and gain.measure.k == plan.lab.k:
+            yield ("lab",), f"{gain.label} >= {_MIN_GAIN}", {}
+        yield ("lab",), f"ann_recall@{plan.lab.k} >= {_MIN_RECALL}", {}
+        if plan.lab.rounds != 0:
+            yield ("lab",), f"latency_p95_ms <= {_MAX_MS}", {}
+        if plan.lab.earlier is not None:
+            yield ("lab",), f"drift <= {plan.lab.allowed_drift * 100:g} %", {}
     for number, text in enumerate([plan.targets] if isinstance(plan.targets, str) else plan.targets):
         yield ("targets", number), text, {}
     for number, table in enumerate(plan.target):
-        chosen = {key: value for key, value in table.model_dump().items() if value is not None and key != "require"}
-        yield ("target", number, "require"), table.require, chosen
-
-
-def _usual(plan: Plan, asked: Sequence[NamedMeasure]) -> Iterator[str]:
-    if not plan.indexes:
-        return
-    gain = select_loss_measure(asked, plan.lab.k)
-    if gain is not None and gain.measure.k == plan.lab.k:
-        yield f"{gain.label} >= {_LEAST_GAIN}"
-    yield f"ann_recall@{plan.lab.k} >= {_LEAST_RECALL}"
-    if plan.lab.rounds != 0:
-        yield f"latency_p95_ms <= {_LONGEST_MS}"
-    if plan.lab.earlier is not None:
-        yield f"drift <= {plan.lab.allowed_drift * 100:g} %"
-
-
-def figures_of(plan: Plan) -> list[str]:
-    """The names of all figures that a target may be about."""
-    recorded = [name for figures in plan.figures.values() for name in figures]
-    return recorded + (index_value_names(plan.lab.k) if plan.is_lab else [])
+        yield ("target", number, "require"), table.require, table.model_dump(exclude_none=True, exclude={"require"})
 
 
 def _lacking(figure: str, plan: Plan) -> str | None:
-    """What the lab would need for a figure to be known."""
-    if any(figure in given for given in plan.figures.values()):
+    """Return the key of the lab that a figure needs to be known."""
+    if any(figure in figures for figures in plan.figures.values()):
         return None
     if figure in drift_value_names(plan.lab.k) and plan.lab.earlier is None:
         return "lab.earlier = an earlier report"
@@ -84,12 +71,13 @@ def _lacking(figure: str, plan: Plan) -> str | None:
 
 
 def _check_subject(target: Target, plan: Plan, asked: Sequence[NamedMeasure]) -> None:
-    """A target is about a figure or a measure of the plan."""
-    recorded = figures_of(plan)
+    """Refuse a target that is about no figure and no measure of the plan."""
+    recorded = [name for figures in plan.figures.values() for name in figures]
+    recorded += index_value_names(plan.lab.k) if plan.is_lab else []
     target_measures([target], recorded)
-    labels = [one.label for one in asked]
-    meant = {str(one.measure) for one in asked}
-    if target.subject not in (*recorded, *labels) and str(resolve_measures([target.subject])[0].measure) not in meant:
+    labels = [named.label for named in asked]
+    known = {str(named.measure) for named in asked}
+    if target.subject not in (*recorded, *labels) and str(resolve_measures([target.subject])[0].measure) not in known:
         raise UsageError(f"{target.subject} is not among the measures", expected=f"one of {', '.join(labels)}")
     lacking = _lacking(target.subject, plan) if target.subject in index_value_names(plan.lab.k) else None
     if lacking is not None:
@@ -120,17 +108,17 @@ class CheckedPlan:
 
     @property
     def cuts(self) -> tuple[int, ...]:
-        return tuple(sorted({one.measure.k for one in self.asked if one.measure.k is not None}))
+        return tuple(sorted({named.measure.k for named in self.asked if named.measure.k is not None}))
 
     @property
     def gold_cut(self) -> int:
         """The largest cut-off at which a measure cuts the gold; 0: none does."""
-        return max((one.measure.k or 0 for one in self.asked if one.measure["gold"] in ("k", "tied")), default=0)
+        return max((named.measure.k or 0 for named in self.asked if named.measure["gold"] in ("k", "tied")), default=0)
 
     @property
     def deepest(self) -> int | None:
         """How deep the measures and the pairs look into a ranking; None: to its end."""
-        if not self.cuts or any(one.measure.k is None for one in self.asked):
+        if not self.cuts or any(named.measure.k is None for named in self.asked):
             return None
         pairs = self.plan.agreement
         return max(self.cuts[-1], (pairs and pairs.k) or 0)
@@ -147,7 +135,7 @@ def read_plan(given: str | Path) -> CheckedPlan:
 def check_plan(
     content: dict[str, Any], where: str, folder: Path, places: dict[KeyPath, int] | None = None
 ) -> CheckedPlan:
-    """Check a plan; ``places`` tells on which line a key stands, ``folder`` is what paths are relative to."""
+    """Check a plan; ``places`` are the lines of its keys, ``folder`` is what paths are relative to."""
     places = places or {}
     if unusable := list(unusable_values(content)):
         raise fault_error(unusable, where, places)
@@ -155,23 +143,22 @@ def check_plan(
     plan = plan.model_copy(update={"gold": plan.gold.complete(folder)})
     faults: list[Fault] = []
     asked = _asked(plan, faults)
-    targets = targets_of(plan, asked, faults)
+    targets = _targets(plan, asked, faults)
     headline = _headline(plan, asked, faults)
-    faults += _misfits(plan)
-    faults += _too_deep(plan, asked)
+    faults += _misfits(plan, asked)
     faults += [(("gold", key), message) for key, message in plan.gold.measure_faults(asked)]
     if faults:
         raise fault_error(faults, where, places)
     whole = plan
     plan, notes = _drop_unavailable_systems(whole, where)
-    if not plan.indexes and whole.indexes and not (whole.targets or whole.target):
-        targets = []  # the usual ones, which are of an index
+    if whole.has_default_targets and not plan.indexes:
+        targets = []
     targets = [target for target in targets if target.system is None or target.system in plan.systems]
     return CheckedPlan(plan, where, folder, tuple(asked), tuple(targets), headline, places, notes)
 
 
 def _drop_unavailable_systems(plan: Plan, where: str) -> tuple[Plan, tuple[str, ...]]:
-    """Without systems that may be left out and whose libraries are not installed, and all that is made from them."""
+    """Return the plan without optional systems that are not installed and all made from them, and why."""
     lacking = {name: reason for name, table in plan.systems.items() if (reason := table.unavailable_reason) is not None}
     if not lacking:
         return plan, ()
@@ -179,24 +166,18 @@ def _drop_unavailable_systems(plan: Plan, where: str) -> tuple[Plan, tuple[str, 
         without = [other for other in _all_needs(plan, name) if other in lacking]
         if without and name not in lacking:
             lacking[name] = f"left out, as it is made from {', '.join(sorted(without))}"
-    kept = {name: table for name, table in plan.systems.items() if name not in lacking}
-    if not kept or plan.baseline in lacking:
-        raise UsageError("; ".join(_left_out(lacking)), where=where)
-    changed = {
-        "systems": kept,
-        "sweep": {name: table for name, table in plan.sweep.items() if name not in lacking},
-        "tune": {name: table for name, table in plan.tune.items() if name not in lacking},
-        "target": [one for one in plan.target if one.system not in lacking],
-        "output": [one for one in plan.output if one.system not in lacking],
-        "figures": {name: values for name, values in plan.figures.items() if name not in lacking},
-    }
-    return plan.model_copy(update=changed), tuple(_left_out(lacking))
-
-
-def _left_out(lacking: Mapping[str, str]) -> Iterator[str]:
-    """Why systems are left out; of those with the same reason at once."""
-    for reason in dict.fromkeys(lacking.values()):
-        yield f"{', '.join(name for name, other in lacking.items() if other == reason)}: {reason}"
+    notes = tuple(
+        f"{', '.join(name for name, other in lacking.items() if other == reason)}: {reason}"
+        for reason in dict.fromkeys(lacking.values())
+    )
+    if lacking.keys() == plan.systems.keys() or plan.baseline in lacking:
+        raise UsageError("; ".join(notes), where=where)
+    changed: dict[str, Any] = {}
+    for key in plan.model_fields_set & {"systems", "sweep", "tune", "figures"}:
+        changed[key] = {name: table for name, table in getattr(plan, key).items() if name not in lacking}
+    for key in plan.model_fields_set & {"target", "output"}:
+        changed[key] = [table for table in getattr(plan, key) if table.system not in lacking]
+    return plan.model_copy(update=changed), notes
 
 
 def _validated(content: dict[str, Any], where: str, places: dict[KeyPath, int]) -> Plan:
@@ -215,12 +196,12 @@ def _validated(content: dict[str, Any], where: str, places: dict[KeyPath, int]) 
     try:
         return model.model_validate(content)
     except ValidationError as error:
-        faults = [fault_from_error(one, content, model) for one in error.errors()]
-        raise fault_error(merge_faults(faults), where, places) from error
+        faults = [_fault_from_error(details, content, model) for details in error.errors()]
+        raise fault_error(_merge_faults(faults), where, places) from error
 
 
 def _asked(plan: Plan, faults: list[Fault]) -> list[NamedMeasure]:
-    """The measures, those without a cut-off at every cut-off."""
+    """Return the measures, those without a cut-off at every cut-off."""
     dialect = plan.conventions.dialect
     if dialect is not None and DIALECTS.find(dialect) is None:
         faults.append((("conventions", "dialect"), str(UnknownName("dialect", dialect, DIALECTS.names()))))
@@ -232,7 +213,7 @@ def _asked(plan: Plan, faults: list[Fault]) -> list[NamedMeasure]:
                 asked += resolve_measures([spelling], dialect, plan.conventions.overrides())
         except RankjuryError as error:
             faults.append((("measures", number), str(error)))
-    return list({one.label: one for one in asked}.values())
+    return list({named.label: named for named in asked}.values())
 
 
 def _at_cutoffs(measure: str, cutoffs: list[int]) -> list[str]:
@@ -245,25 +226,23 @@ def _at_cutoffs(measure: str, cutoffs: list[int]) -> list[str]:
 
 
 def _headline(plan: Plan, asked: list[NamedMeasure], faults: list[Fault]) -> tuple[str, ...]:
-    """Of the measures, those to print and to test; spelled in whatever way."""
-    found = []
+    """Return the labels of the measures to print and to test, which may be spelled in another way."""
+    labels = [named.label for named in asked]
+    by_spelling = {str(named.measure): named.label for named in asked} | {label: label for label in labels}
+    headline = []
     for number, spelling in enumerate(plan.headline):
         try:
-            same = {str(one.measure): one.label for one in asked} | {one.label: one.label for one in asked}
-            wanted = spelling
-            if spelling not in same:
-                conventions = plan.conventions
-                wanted = str(resolve_measures([spelling], conventions.dialect, conventions.overrides())[0].measure)
-            if wanted not in same:
-                raise UnknownName("measure of this plan:", spelling, [one.label for one in asked])
-            found.append(same[wanted])
+            known = spelling if spelling in by_spelling else str(plan.conventions.resolve(spelling).measure)
+            if known not in by_spelling:
+                raise UnknownName("measure of this plan:", spelling, labels)
+            headline.append(by_spelling[known])
         except RankjuryError as error:
             faults.append((("headline", number), str(error)))
-    return tuple(found) or tuple(one.label for one in asked)
+    return tuple(headline or labels)
 
 
-def _misfits(plan: Plan) -> Iterator[Fault]:
-    """Names of systems that are not there, circles, and values that do not fit together."""
+def _misfits(plan: Plan, asked: list[NamedMeasure]) -> Iterator[Fault]:
+    """Yield names of systems that do not exist, circles, and values that do not fit together."""
     yield from ((("gold", key), message) for key, message in plan.gold.faults())
     if plan.baseline is not None and plan.baseline not in plan.systems:
         yield ("baseline",), str(UnknownName("system", plan.baseline, plan.systems))
@@ -294,13 +273,9 @@ def _misfits(plan: Plan) -> Iterator[Fault]:
                     parse_attributes(attributes)
             except RankjuryError as error:
                 yield (key, number), str(error)
-
-
-def _too_deep(plan: Plan, asked: list[NamedMeasure]) -> Iterator[Fault]:
-    """The pairs of the top k are the gold's first k, and must be there."""
     k = plan.agreement.k if plan.agreement is not None else None
-    depth = getattr(plan.gold, "depth", None) or max((one.measure.k or 0 for one in asked), default=0)
-    if k is not None and 0 < depth < k:
+    depth = getattr(plan.gold, "depth", None) or max((named.measure.k or 0 for named in asked), default=0)
+    if k is not None and 0 < depth < k:  # the pairs of the top k are the gold's first k
         yield ("agreement", "k"), f"found {k:,}, but the gold is {depth:,} deep; expected gold.depth = {k:,} with it"
 
 
@@ -316,7 +291,7 @@ def _all_needs(plan: Plan, name: str) -> set[str]:
 
 
 def unusable_values(content: Any, path: KeyPath = ()) -> Iterator[Fault]:
-    """Find what no key of a plan can take: numbers that are not finite or exceed 64 bits, and NUL characters."""
+    """Yield values that no key of a plan can take: numbers not finite or over 64 bits, NUL characters."""
     if len(path) > _DEEPEST:
         yield path[:1], "nested too deeply"
     elif isinstance(content, dict):
@@ -349,7 +324,7 @@ def place_of(path: KeyPath, where: str, places: dict[KeyPath, int]) -> str:
     return f"{where}{f':{line}' if line else ''}, {format_path(path)}" if path else where
 
 
-def fault_from_error(error: Any, content: dict[str, Any], model: type[BaseModel]) -> Fault:
+def _fault_from_error(error: Any, content: dict[str, Any], model: type[BaseModel]) -> Fault:
     path = _path_within(error["loc"], content)
     kind = error["type"]
     if kind == "extra_forbidden":
@@ -366,7 +341,7 @@ def fault_from_error(error: Any, content: dict[str, Any], model: type[BaseModel]
 
 
 def _path_within(location: tuple[Any, ...], content: Any) -> KeyPath:
-    """The location without the names of kinds and types, which are no keys of the plan."""
+    """Return the location without the names of kinds and types, which are not keys of the plan."""
     path: list[str | int] = []
     kind_at = {"gold": 1, "systems": 2}.get(str(location[0]))
     location = tuple(part for place, part in enumerate(location) if place != kind_at)
@@ -406,13 +381,13 @@ def _models_in(annotation: Any) -> Iterator[type[BaseModel]]:
         yield from _models_in(part)
 
 
-def merge_faults(faults: list[Fault]) -> list[Fault]:
-    """A value that is of none of several types is one fault, not one for each type."""
+def _merge_faults(faults: list[Fault]) -> list[Fault]:
+    """Merge the faults of a value that is of none of several types, one for each type, into one."""
     by_start: dict[tuple[KeyPath, str], list[str]] = {}
     paths = {path for path, _ in faults}
     for path, message in faults:
         if any(other[: len(path)] == path and len(other) > len(path) for other in paths):
-            continue  # told of what is in it
+            continue  # the faults inside it are reported
         start, expected, wanted = message.partition("expected ")
         by_start.setdefault((path, start + expected), []).append(wanted)
     return [(path, start + " or ".join(dict.fromkeys(all_of))) for (path, start), all_of in by_start.items()]

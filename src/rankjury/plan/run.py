@@ -35,7 +35,7 @@ from rankjury.scale.evaluate_files import read_cuts
 from rankjury.stats.resampling import Resampling
 from rankjury.tracking.archive.archive import Archive
 from rankjury.tracking.archive.run import ArchivedRun
-from rankjury.tracking.archive.store import telling
+from rankjury.tracking.archive.store import publish_progress
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,7 @@ def run_plan(
 
     >>> rankjury.run_plan("rankjury.toml", archive=False).report
     """
-    kept = None if archive is False else Archive.at(given=None if isinstance(archive, bool) else Path(archive))
+    kept = None if archive is False else Archive.at(path=None if isinstance(archive, bool) else Path(archive))
     folder = None if output is None else Path(output)
     return run_checked_plan(read_plan(plan), folder, archive=kept, write=write, strict=strict)
 
@@ -113,8 +113,8 @@ def run_checked_plan(
         begun, outcome = None, execute_plan(checked, progress, output)
     else:
         begun = start_recording(checked)
-        # Whoever looks at the archive sees what is being done.
-        with telling(archive.path, plan_name(checked), Path(checked.where).name, progress) as live:
+        # The page of the archive shows what is being done.
+        with publish_progress(archive.path, plan_name(checked), Path(checked.where).name, progress) as live:
             outcome = execute_plan(checked, live, output)
     report, gate = outcome.report, None if outcome.gate is None else replace(outcome.gate, strict=strict)
     if begun is None and not writes:
@@ -124,7 +124,7 @@ def run_checked_plan(
         written = write_outputs(checked, report, output, gate, notes.append) if writes else {}
         if begun is not None and archive is not None:
             try:
-                record = begun.keep(archive, report, gate, page_with_history(archive))
+                record = archive.store(report, begun.origin(), gate=gate, page=page_with_history(archive))
             except DataError as failure:
                 error = failure
     if record is not None and archive is not None and record.manifest["same_inputs_as"] is not None:
@@ -238,13 +238,21 @@ def execute_plan(checked: CheckedPlan, progress: Progress = NO_PROGRESS, output:
     if looks is not None:
         warnings = (*report.warnings, *as_warnings(looks.notes(), "test-opened"))
         report = replace(report, provenance={**report.provenance, "test_opened": looks.to_json()}, warnings=warnings)
-    for step in dict.fromkeys(step for one in inputs.loaded.values() for step in one.last_steps):
+    for step in dict.fromkeys(step for loaded in inputs.loaded.values() for step in loaded.last_steps):
         report = step(report, context, golds)
     aspects = {name: inputs.aspect_of(name) for name in checked.plan.systems}
     targets, notes = _aim_targets(checked, report, aspects)
     warnings = (*report.warnings, *gold.final_warnings(report, context), *as_warnings(notes, "target"))
     report = replace(report, warnings=with_unit(warnings, gold.unit))
-    return Outcome(report, _gate(targets, report, checked.where) if targets else None)
+    if not targets:
+        return Outcome(report, None)
+    recorded = [name for system in report.systems.values() for name in system.recorded]
+    target_measures(targets, recorded, checked.where)
+    try:
+        return Outcome(report, check_targets(targets, replace(report, source=checked.where)))
+    except RankjuryError as error:
+        error.where = error.where or checked.where
+        raise
 
 
 def _assessed(inputs: Inputs, golds: dict[str, Gold]) -> Report:
@@ -280,7 +288,7 @@ def _assembled(report: Report, inputs: Inputs, golds: dict[str, Gold]) -> Report
     if report.queries is not None:
         are_items = gold.queries_are_items
         if are_items is None:
-            are_items = any(one.searches_itself for one in plan.systems.values())
+            are_items = any(system.searches_itself for system in plan.systems.values())
         data = replace(
             report.queries,
             answers=report.answers.called(aspects) if report.answers is not None and aspects else report.answers,
@@ -295,22 +303,28 @@ def _assembled(report: Report, inputs: Inputs, golds: dict[str, Gold]) -> Report
         are = plural(len(unused), "aspect of the gold is", "aspects of the gold are")
         text = f"{are} used by no system: {join_names(unused)} (a system's key gold names its aspect)"
         warnings.append(ReportWarning(text, code="unused-aspects", count=len(unused)))
-    warnings += [one.about(name) for name in plan.systems for one in inputs.loaded[name].warnings]
+    warnings += [warning.about(name) for name in plan.systems for warning in inputs.loaded[name].warnings]
     report = (
         replace(
             report,
-            systems={name: replace(one, gold=aspects.get(name)) for name, one in report.systems.items()},
+            systems={name: replace(system, gold=aspects.get(name)) for name, system in report.systems.items()},
             headline=checked.headline,
             warnings=tuple(warnings),
-            provenance=_provenance(checked),
+            provenance={
+                "plan": Path(checked.where).name,
+                "name": plan.name,
+                "made": timestamp(),
+                "dialect": plan.conventions.dialect,
+                "meta": {name: mask_entry(name, value) for name, value in plan.meta.items()},
+            },
         )
         .with_recorded(plan.figures)
         .with_sections(*gold.sections)
     )
     agreements = inputs.pairs.agreements(context.resampling, plan.baseline) if inputs.pairs else {}
     for name in report.systems:
-        found = inputs.loaded[name].final_sections(report, name, context, golds[name])
-        report = report.with_sections(*found, *filter(None, [agreements.get(name)]), system=name)
+        sections = inputs.loaded[name].final_sections(report, name, context, golds[name])
+        report = report.with_sections(*sections, *filter(None, [agreements.get(name)]), system=name)
     return report
 
 
@@ -323,38 +337,16 @@ def load_rankings(
     return inputs.golds[system], {name: inputs.ranking(name) for name in needed}, inputs.gold.closed
 
 
-def _cuts(context: GoldContext, given: str | list[str], of: str) -> Iterable[SliceTable]:
-    for text in [given] if isinstance(given, str) else given:
+def _cuts(context: GoldContext, texts: str | list[str], of: str) -> Iterable[SliceTable]:
+    for text in [texts] if isinstance(texts, str) else texts:
         with context.located("slices" if of == "queries" else "item_slices"):
             yield read_cuts(text, of, context.path)
 
 
-def _column(context: GoldContext, key: str, kind: str, given: str | None) -> dict[str, str]:
-    """Read ``items.jsonl:title``: what each id is called, or says."""
-    if given is None:
-        return {}
+def _column(context: GoldContext, key: str, kind: str, text: str | None) -> Mapping[str, str]:
+    """Read the names or texts by id from ``items.jsonl:title``."""
     with context.located(key):
-        return read_column(given, kind, key, context.path)
-
-
-def _gate(targets: tuple[Target, ...], report: Report, where: str) -> Gate:
-    target_measures(targets, [name for one in report.systems.values() for name in one.recorded], where)
-    try:
-        return check_targets(targets, replace(report, source=where))
-    except RankjuryError as error:
-        error.where = error.where or where
-        raise
-
-
-def _provenance(checked: CheckedPlan) -> dict[str, object]:
-    plan = checked.plan
-    return {
-        "plan": Path(checked.where).name,
-        "name": plan.name,
-        "made": timestamp(),
-        "dialect": plan.conventions.dialect,
-        "meta": {name: mask_entry(name, value) for name, value in plan.meta.items()},
-    }
+        return {} if text is None else read_column(text, kind, key, context.path)
 
 
 def _aim_targets(
@@ -371,25 +363,24 @@ def _aim_targets(
     """
     plan = checked.plan
     others = [name for name, system in plan.systems.items() if system.ranks and name != plan.baseline]
-    usual = not (plan.targets or plan.target)
     notes: list[str] = []
     same_gold = [name for name in others if plan.baseline and aspects[name] == aspects[plan.baseline]]
 
     def aims(target: Target) -> list[Target]:
         chosen = same_gold if target.relative else others
         if target.subject in index_value_names(plan.lab.k) and plan.is_lab:
-            held = [name for name in plan.systems if target.subject in report.systems[name].recorded]
-            if usual and not held:
-                notes.append(f"{target.title} is not known, so that the usual target on it was left out")
+            known = [name for name in plan.systems if target.subject in report.systems[name].recorded]
+            if plan.has_default_targets and not known:
+                notes.append(f"{target.title} is not known, so that the default target on it was left out")
                 return []
             wanted = [target.system] if target.system in plan.systems else list(plan.systems)
-            known = {*held, *report.sections_of(Drift)}
-            if target.subject in drift_value_names(plan.lab.k) and known.isdisjoint(wanted):
+            comparable = {*known, *report.sections_of(Drift)}
+            if target.subject in drift_value_names(plan.lab.k) and comparable.isdisjoint(wanted):
                 notes.append(
                     f"the target on {target.title} was not checked: there is no earlier report to compare with"
                 )
                 return []
-            chosen = held if target.about_drift else [name for name in chosen if name in held] or held
+            chosen = known if target.about_drift else [name for name in chosen if name in known] or known
         return [target] if target.system or not chosen else [replace(target, system=name) for name in chosen]
 
     return tuple(aimed for target in checked.targets for aimed in aims(target)), tuple(notes)

@@ -1,4 +1,4 @@
-"""What a plan may say, table by table. Its JSON Schema is made from this."""
+"""Schema of a plan, table by table, from which its JSON Schema is made."""
 
 from collections.abc import Iterator
 from functools import reduce
@@ -16,23 +16,23 @@ from rankjury.measures.measure import COMMON_OPTIONS, Value
 from rankjury.plan import GOLD_KINDS, SYSTEM_KINDS
 from rankjury.plan.context import GoldContext, GoldTable, PlanTable, SystemTable, TableForSystem
 from rankjury.recsys.models import RECOMMENDERS
-from rankjury.recsys.tuning.search import MOST_TRIALS, ParamRange, SearchSpace, check_search_space
+from rankjury.recsys.tuning.search import MAX_TRIALS, ParamRange, SearchSpace, check_search_space
 from rankjury.retrieval.bench.grid import SweepGrid
 from rankjury.retrieval.bench.loops import WARM_UP
 from rankjury.retrieval.engines.base import ENGINES
 from rankjury.stats.resampling import FEWEST_RESAMPLES, MOST_RESAMPLES, Resampling
 
-_USUAL = Resampling()
+_RESAMPLING = Resampling()
 
 
 class Statistics(PlanTable):
     """How intervals and tests are made."""
 
     resamples: Annotated[int, Field(ge=FEWEST_RESAMPLES, le=MOST_RESAMPLES)] = Field(
-        _USUAL.resamples, description="Resamples for intervals and tests."
+        _RESAMPLING.resamples, description="Resamples for intervals and tests."
     )
-    level: Annotated[float, Field(gt=0, lt=1)] = Field(_USUAL.level, description="The level of the intervals.")
-    seed: Annotated[int, Field(ge=0, lt=2**63)] = Field(_USUAL.seed, description="Same seed, same digits.")
+    level: Annotated[float, Field(gt=0, lt=1)] = Field(_RESAMPLING.level, description="The level of the intervals.")
+    seed: Annotated[int, Field(ge=0, lt=2**63)] = Field(_RESAMPLING.seed, description="Same seed, same digits.")
     interval: Literal["auto", "bca", "percentile"] = Field("auto", description="The kind of interval.")
 
 
@@ -139,7 +139,7 @@ class LabTable(PlanTable):
 
 
 class SweepTable(TableForSystem):
-    """A grid of parameters of one index; what it leaves out is as the system says, or as usual."""
+    """A grid of parameters of one index; others are as the system says, or the defaults."""
 
     build: dict[str, Annotated[list[Setting], Field(min_length=1)]] = Field(
         {}, description="Values to build with: { m = [8, 16], ef_construction = [64, 200] }."
@@ -159,7 +159,7 @@ class SweepTable(TableForSystem):
     concurrency: Annotated[int, Field(ge=1, le=256)] = Field(1, description="Callers at a time while it is timed.")
 
     def faults(self, name: str, plan: "Plan") -> Iterator[tuple[tuple[str, ...], str]]:
-        """Keys that do not fit the system and its engine, and why."""
+        """Yield keys that do not fit the system and its engine, and why."""
         system: Any = plan.systems.get(name)
         if name not in plan.indexes:
             yield (), str(UnknownName("system of the kind index", name, plan.indexes))
@@ -194,7 +194,7 @@ Values = Annotated[
 
 
 class TuneTable(TableForSystem):
-    """Settings of one recommender to try on validation; what it leaves out is as the system says, or as usual."""
+    """Settings of one recommender to try on validation; others are as the system says, or the defaults."""
 
     params: dict[str, Values] = Field(
         description="By parameter, values { factors = [16, 64] }, or a range { low = 0.001, high = 1.0, log = true }."
@@ -202,25 +202,25 @@ class TuneTable(TableForSystem):
     search: Literal["grid", "random"] | None = Field(
         None, description="All combinations (grid), or some that are drawn (random); unset: a grid, unless of ranges."
     )
-    trials: Annotated[int, Field(ge=1, le=MOST_TRIALS)] = Field(20, description="How many a random search draws.")
+    trials: Annotated[int, Field(ge=1, le=MAX_TRIALS)] = Field(20, description="How many a random search draws.")
     measure: str = Field("ndcg@10", description="What the best setting is best in.")
     seed: Annotated[int, Field(ge=0, lt=2**63)] = Field(0, description="The seed of a random search.")
 
     @property
     def how(self) -> Literal["grid", "random"]:
-        """As it says, or as its values ask for."""
-        ranges = any(isinstance(one, RangeTable) for one in self.params.values())
+        """The kind of search: that of the key, or the one that the values need."""
+        ranges = any(isinstance(values, RangeTable) for values in self.params.values())
         return self.search or ("random" if ranges else "grid")
 
     @property
     def tried(self) -> SearchSpace:
         return {
-            name: ParamRange(one.low, one.high, one.log) if isinstance(one, RangeTable) else one
-            for name, one in self.params.items()
+            name: ParamRange(values.low, values.high, values.log) if isinstance(values, RangeTable) else values
+            for name, values in self.params.items()
         }
 
     def faults(self, name: str, plan: "Plan") -> Iterator[tuple[tuple[str, ...], str]]:
-        """Keys that do not fit the system and its model, and why."""
+        """Yield keys that do not fit the system and its model, and why."""
         systems = plan.recommenders
         if name not in systems:
             yield (), str(UnknownName("system of the kind recommender", name, systems))
@@ -287,6 +287,11 @@ class Plan(PlanTable):
         yield from (("tune", name, table) for name, table in self.tune.items())
 
     @property
+    def has_default_targets(self) -> bool:
+        """Whether the default targets of a vector index apply: the plan has an index, and no key of targets."""
+        return bool(self.indexes) and self.model_fields_set.isdisjoint(("targets", "target"))
+
+    @property
     def has_outputs(self) -> bool:
         """Whether files are to be written."""
         return bool(self.outputs or self.output)
@@ -308,7 +313,7 @@ class Plan(PlanTable):
 
 
 def plan_model() -> type[Plan]:
-    """``Plan`` with all kinds of gold and systems that are known, plug-ins included."""
+    """Return ``Plan`` with all kinds of gold and systems that are known, plug-ins included."""
 
     def one_of(kinds: Any) -> Any:
         return Annotated[reduce(or_, list(kinds)), Field(discriminator="kind")]
@@ -323,16 +328,11 @@ def plan_model() -> type[Plan]:
     )
 
 
-def _or_path(table: dict[str, Any]) -> dict[str, Any]:
-    """Labels and runs may be given by their path alone."""
-    kept = {"description": table.pop("description")} if "description" in table else {}
-    return {"anyOf": [{"type": "string"}, table], **kept}
-
-
 def plan_schema() -> dict[str, Any]:
-    """The JSON Schema of a plan, for editors."""
+    """Return the JSON Schema of a plan, for editors."""
     schema = plan_model().model_json_schema()
-    keys = schema["properties"]
-    keys["gold"] = _or_path(keys["gold"])
-    keys["systems"]["additionalProperties"] = _or_path(keys["systems"]["additionalProperties"])
+    for parent, key in ((schema["properties"], "gold"), (schema["properties"]["systems"], "additionalProperties")):
+        table = parent[key]  # labels and runs may be given by their path alone
+        description = {"description": table.pop("description")} if "description" in table else {}
+        parent[key] = {"anyOf": [{"type": "string"}, table], **description}
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema, "title": "A plan of rankjury"}

@@ -1,6 +1,6 @@
 """TOML of plans: the line of each key, faults by key and line, and tables written as text.
 
-``tomllib`` reads the values and tells no lines: ``lines_of`` only looks for keys, in a text that ``tomllib`` has read.
+``tomllib`` reads the values and tells no lines: ``key_lines`` only looks for keys, in a text that ``tomllib`` has read.
 """
 
 import re
@@ -20,7 +20,7 @@ _TOKEN = re.compile(
 
 
 def find_line(path: KeyPath, lines: dict[KeyPath, int]) -> int | None:
-    """The line of a key, or of what it would stand in."""
+    """Return the line of a key, or of the table that it would be in."""
     for end in range(len(path), 0, -1):
         if path[:end] in lines:
             return lines[path[:end]]
@@ -28,7 +28,7 @@ def find_line(path: KeyPath, lines: dict[KeyPath, int]) -> int | None:
 
 
 def key_lines(text: str) -> dict[KeyPath, int]:
-    """The line, from 1, of everything that has a path."""
+    """Return the line, from 1, of each key."""
     return _Reader(text).read()
 
 
@@ -56,7 +56,7 @@ class _Reader:
 
     def _header(self, line: int) -> KeyPath:
         """``[a.b]`` or ``[[a.b]]``."""
-        listed = self._next_is("[", 1)
+        listed = self.tokens[self.at + 1 : self.at + 2] == [("[", line)]
         self.at += 2 if listed else 1
         path = self._resolved(self._key(), line)
         self.at += 2 if listed else 1
@@ -136,9 +136,6 @@ class _Reader:
                 self._pair(path)
         self.at += 1
 
-    def _next_is(self, token: str, ahead: int) -> bool:
-        return self.at + ahead < len(self.tokens) and self.tokens[self.at + ahead][0] == token
-
 
 def _unescaped(text: str) -> str:
     """A quoted key as ``tomllib`` reads it."""
@@ -165,12 +162,12 @@ def format_path(path: KeyPath) -> str:
 
 
 def toml_string(value: str) -> str:
-    """As TOML, which escapes as JSON does."""
+    """Return a text as TOML, which escapes as JSON does."""
     return dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def toml_key(name: str) -> str:
-    """A key of TOML: quoted unless it is of plain letters."""
+    """Return a key of TOML: quoted unless it is of plain letters."""
     return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else toml_string(name)
 
 
@@ -191,7 +188,7 @@ def _toml_value(value: Any) -> str:
     if isinstance(value, str):
         return toml_string(value.encode("utf-8", "replace").decode())
     if isinstance(value, Mapping):
-        inside = ", ".join(f"{toml_key(key)} = {_toml_value(one)}" for key, one in value.items())
+        inside = ", ".join(f"{toml_key(key)} = {_toml_value(entry)}" for key, entry in value.items())
         return f"{{ {inside} }}" if inside else "{}"
     if isinstance(value, list):
         return f"[{', '.join(map(_toml_value, value))}]"

@@ -1,6 +1,7 @@
-"""What the commands that look at the archive share: which archive, and which plan, run or report is meant."""
+"""Archive lookups that commands share: the archive, and the plan, run or report that an argument names."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 from os.path import isfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -30,10 +31,10 @@ ArchiveOption = Annotated[
 
 
 def open_archive(given: Path | None = None) -> "Archive":
-    """The archive that is meant; it need not be there yet."""
+    """Return the archive of ``--archive``, or else the nearest; it need not exist yet."""
     from rankjury.tracking.archive.archive import Archive
 
-    return Archive.at(given=given)
+    return Archive.at(path=given)
 
 
 def check_has_runs(archive: "Archive", runs: "Sequence[ArchivedRun]") -> None:
@@ -47,17 +48,16 @@ def check_has_runs(archive: "Archive", runs: "Sequence[ArchivedRun]") -> None:
 
 
 def warn_of_damaged_runs(archive: "Archive", *, quiet: bool) -> None:
-    """Warn of what stands among the runs and cannot be read."""
+    """Warn of runs that cannot be read."""
     damaged = archive.damaged
     more = [f"{len(damaged) - _SHOWN:,} more runs cannot be read"] if len(damaged) > _SHOWN else []
-    told = [f"a run is left out: {one.name} is damaged: {one.reason}" for one in damaged[:_SHOWN]]
-    warn([*told, *more], quiet=quiet)
-    if any(one.is_removable for one in damaged):
+    warn([*(f"a run is left out: {run.name} is damaged: {run.reason}" for run in damaged[:_SHOWN]), *more], quiet=quiet)
+    if any(run.is_removable for run in damaged):
         say("rankjury prune --damaged removes damaged runs", quiet=quiet)
 
 
 def read_baselines(archive: "Archive", *, quiet: bool) -> dict[str, str]:
-    """By plan, the name of its baseline; where these cannot be read, none, with a warning."""
+    """Return the name of the baseline by plan; where these cannot be read, none, with a warning."""
     try:
         return archive.baselines
     except DataError as error:
@@ -66,7 +66,7 @@ def read_baselines(archive: "Archive", *, quiet: bool) -> dict[str, str]:
 
 
 def resolve_plan_name(runs: "Sequence[ArchivedRun]", given: str | None) -> str:
-    """The name of the plan: as given, or of the file that is given; else of the last run."""
+    """Return the name of the plan: as given, or of the file that is given; else of the last run."""
     from rankjury.tracking.archive.files import default_plan_name
     from rankjury.tracking.archive.listing import runs_of_plan
 
@@ -83,30 +83,24 @@ def resolve_plan_name(runs: "Sequence[ArchivedRun]", given: str | None) -> str:
 
 
 def resolve_measures(runs: "Sequence[ArchivedRun]", given: Sequence[str]) -> list[str]:
-    """The labels of measures; spelled otherwise than in the runs, they are found all the same."""
-    about = {label: held for run in runs for label, held in (run.manifest.get("measures") or {}).items()}
-    found = []
-    for text in given:
-        if text not in about:
-            text = _meant(text, {str(held.get("convention")): label for label, held in about.items()}, about)
-        found.append(text)
-    return list(dict.fromkeys(found))
-
-
-def _meant(text: str, by_convention: dict[str, str], known: Sequence[str] | dict[str, object]) -> str:
+    """Return the labels of measures, which may be spelled otherwise than in the runs."""
     from rankjury.measures.dialects import resolve
 
-    try:
-        label = by_convention.get(str(resolve(text).measure))
-    except RankjuryError:
-        label = None
-    if label is None:
-        raise UnknownName("measure in these runs:", text, known)
-    return label
+    known = {label: facts for run in runs for label, facts in (run.manifest.get("measures") or {}).items()}
+    by_convention = {str(facts.get("convention")): label for label, facts in known.items()}
+    labels: dict[str, None] = {}
+    for text in given:
+        label = text if text in known else None
+        with suppress(RankjuryError):
+            label = label or by_convention.get(str(resolve(text).measure))
+        if label is None:
+            raise UnknownName("measure in these runs:", text, known)
+        labels[label] = None
+    return list(labels)
 
 
 def load_report(text: str, archive: Path | None = None) -> "Report":
-    """A report: from a file, or of an archived run by its name, ``latest``, ``baseline`` …"""
+    """Read a report: from a file, or of an archived run by its name, ``latest``, ``baseline`` …"""
     from rankjury.evaluation.report import read_report
 
     run = find_run(text, archive)
@@ -114,7 +108,7 @@ def load_report(text: str, archive: Path | None = None) -> "Report":
 
 
 def find_run(text: str, archive: Path | None = None) -> "ArchivedRun | None":
-    """The run, where a text names no file; None where it can only be meant as one."""
+    """Return the run that a text names; None where the text can only be a file."""
     if text == "-" or (exists(text) and not exists(Path(text) / "manifest.json")):
         return None
     kept = open_archive(archive)

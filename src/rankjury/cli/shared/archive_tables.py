@@ -6,12 +6,11 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from io import StringIO
 from itertools import groupby
-from json import dumps
 from textwrap import wrap
 from typing import Literal, cast
 
 from rankjury.cli.shared.console import print_line
-from rankjury.core.text import escape_spreadsheet, plural
+from rankjury.core.text import escape_spreadsheet, json_text, plural
 from rankjury.evaluation.gate import Gate
 from rankjury.evaluation.scores import QueryData
 from rankjury.reporting.console import console, print_block, print_table
@@ -174,7 +173,7 @@ def history_to_json(history: History, damaged: Sequence[UnreadableRun] = ()) -> 
         "damaged": [{"run": one.name, "reason": one.reason} for one in damaged],
         "series": [one.to_json() | {"steps": [step.to_json() for step in steps]} for one, steps in history.series],
     }
-    return dumps(form, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    return json_text(form)
 
 
 def history_to_csv(history: History) -> str:
@@ -320,7 +319,7 @@ def _print_comparisons(compared: RunComparison) -> None:
         print_table(
             single_measure_table(before_after_table(list(found), compared.resampling.level, ("before", "after")), label)
         )
-    asked = compared.asked
+    asked = compared.queries
     only = [f"{asked[side]:,} only {side}" for side in ("before", "after") if asked[side]]
     over = f"{plural(asked['common'], 'query', 'queries')} that both asked" + (f" ({', '.join(only)})" if only else "")
     if compared.comparisons:
@@ -338,7 +337,7 @@ def _print_losses(compared: RunComparison) -> None:
         console().print(f"\n{format_tally(one)}" + ("; largest losses:" if losses else ""))
         if losses:
             run = compared.after
-            texts = run.texts(loss.query for loss in losses)
-            names = run.names(move.item for loss in losses for move in loss.moves)  # no others are read
+            texts = run.tables.query_texts(loss.query for loss in losses)
+            names = run.tables.item_names(move.item for loss in losses for move in loss.moves)  # no others are read
             report = replace(run.report, queries=QueryData({}, query_texts=texts, names=names))
             print_table(changes_table(report, losses, texts=True))

@@ -1,44 +1,26 @@
-"""Options that several commands share, and what they need to say on standard error."""
+"""Output of commands: lines on standard error, JSON, progress, and checks of the files to read and write."""
 
 import os
 import re
 import sys
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
-from enum import StrEnum
+from json import dumps
 from pathlib import Path
 from threading import Timer
-from typing import TYPE_CHECKING, Annotated
-
-import typer
+from typing import TYPE_CHECKING
 
 from rankjury.core.progress import NO_PROGRESS, Progress
-from rankjury.core.text import visible
+from rankjury.core.text import json_text, visible
 from rankjury.errors import DataError, UsageError
 
 if TYPE_CHECKING:
+    from rankjury.core.journal import Journal
     from rankjury.evaluation.report import Report
 
 _STEERING = re.compile("[\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 _NOT_ASCII = re.compile("[^\x00-\x7e]")
 _SECONDS_BEFORE_PROGRESS = 2.0
-
-
-class DuplicatesChoice(StrEnum):
-    error = "error"
-    first = "first"
-    last = "last"
-    max = "max"
-
-
-DuplicatesOption = Annotated[
-    DuplicatesChoice,
-    typer.Option("--duplicates", help="A (query, item) pair that stands twice: an error, or keep this one."),
-]
-FormatOption = Annotated[
-    str | None, typer.Option("--format", metavar="FORMAT", help="Read files as trec, json, jsonl, csv, tsv or parquet.")
-]
-QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="No warnings and no hints.")]
 
 
 def exists(path: str | Path) -> bool:
@@ -53,6 +35,15 @@ def check_folder(path: Path, *, folder: bool = False) -> None:
     from rankjury.io.atomic import check_destination
 
     check_destination(path, folder=folder)
+
+
+def check_suffixes(paths: Iterable[Path], suffixes: Collection[str]) -> None:
+    """Refuse outputs that end in none of these suffixes or cannot be written, before anything is computed."""
+    for path in paths:
+        if path.suffix.lower() not in suffixes:
+            expected = f"a suffix among {', '.join(suffixes)}"
+            raise UsageError(f"cannot tell the format from {path.name!r}", expected=expected)
+        check_folder(path)
 
 
 def check_distinct_outputs(paths: Iterable[str | Path]) -> None:
@@ -85,9 +76,7 @@ def print_json(form: object) -> None:
     Args:
         form: The document, or its text.
     """
-    from json import dumps
-
-    text = form if isinstance(form, str) else dumps(form, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    text = form if isinstance(form, str) else json_text(form)
     encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
     escaped = _STEERING if encoding.lower().startswith("utf") else _NOT_ASCII
     print(escaped.sub(lambda found: dumps(found[0])[1:-1], text), end="")
@@ -165,6 +154,33 @@ def show_progress(what: str = "", *, quiet: bool = False) -> Iterator[Progress]:
         timer.cancel()
         timer.join()
         bar.stop()
+
+
+@contextmanager
+def open_journal(
+    folder: Path, count: "Callable[[Journal], str]", again: str, *, fresh: bool = False, quiet: bool
+) -> "Iterator[Journal]":
+    """Open the journal of resumable work in a folder, which is made; say what it holds when the work is interrupted.
+
+    Args:
+        folder: The folder of the journal.
+        count: Returns the number of finished results, with their noun.
+        again: How to go on, for the message.
+        fresh: Drop the results that are in the journal.
+        quiet: Do not warn of lines that cannot be read.
+    """
+    from rankjury.core.journal import Journal
+    from rankjury.io.atomic import make_folder
+
+    make_folder(folder)
+    with Journal(folder / "journal.jsonl", fresh=fresh) as journal:
+        if journal.dropped:
+            warn([f"{journal.path}: {journal.dropped} unfinished or unreadable lines were passed over"], quiet=quiet)
+        try:
+            yield journal
+        except KeyboardInterrupt:
+            say(f"{count(journal)} are kept in {journal.path}: {again} from there")
+            raise
 
 
 def check_outputs(outputs: list[Path] | None, per_query: str | None = None, *, here: bool = True) -> None:

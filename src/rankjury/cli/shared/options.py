@@ -1,28 +1,21 @@
-"""Options that the commands which score runs share, declared once."""
+"""Options that several commands share, each declared once."""
 
 import inspect
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, is_dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
-from rankjury.cli.shared.console import (
-    DuplicatesChoice,
-    DuplicatesOption,
-    FormatOption,
-    QuietOption,
-    check_standard_input,
-    say,
-    show_progress,
-)
+from rankjury.cli.shared.console import check_standard_input, say, show_progress
 from rankjury.errors import UnknownName, UsageError
 from rankjury.scale.evaluate_files import evaluate_files, name_systems
 
 if TYPE_CHECKING:
     from rankjury.evaluation.report import Report
+    from rankjury.recsys.data.log import Log
     from rankjury.stats.resampling import Resampling
 
 
@@ -31,11 +24,33 @@ class Backend(StrEnum):
     spark = "spark"
 
 
+class DuplicatesChoice(StrEnum):
+    error = "error"
+    first = "first"
+    last = "last"
+    max = "max"
+
+
+PLAN_FILE = "rankjury.toml"
+PlanArgument = Annotated[str, typer.Argument(metavar="PLAN", help="The plan file.")]
+QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="No warnings and no hints.")]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print the result as JSON instead of tables.")]
+StrictOption = Annotated[bool, typer.Option("--strict", help="Exit with code 5 if a verdict is unsure.")]
+SystemsOption = Annotated[
+    list[str] | None, typer.Option("--system", metavar="NAME", help="Only this system; repeat it.")
+]
+DuplicatesOption = Annotated[
+    DuplicatesChoice,
+    typer.Option("--duplicates", help="How to handle duplicate (query, item) pairs: an error, or keep one of them."),
+]
+FormatOption = Annotated[
+    str | None, typer.Option("--format", metavar="FORMAT", help="Read files as trec, json, jsonl, csv, tsv or parquet.")
+]
 GoldArgument = Annotated[
-    str, typer.Argument(metavar="GOLD", help="What should have come back: qrels or a table; - is standard input.")
+    str, typer.Argument(metavar="GOLD", help="The judgments: qrels or a table; - is standard input.")
 ]
 RunsArgument = Annotated[
-    list[str], typer.Argument(metavar="RUN...", help="What did come back, one file a system.", show_default=False)
+    list[str], typer.Argument(metavar="RUN...", help="Run files, one per system.", show_default=False)
 ]
 MeasuresOption = Annotated[
     list[str] | None,
@@ -64,9 +79,7 @@ MasterOption = Annotated[
         "--master", metavar="URL", help="Spark's master: local[2], spark://HOST:PORT, yarn; local[*] if none."
     ),
 ]
-MetricOption = Annotated[
-    str, typer.Option("--metric", help="cosine, cosine-zero (the same, and 0 with a zero vector), ip or l2.")
-]
+MetricOption = Annotated[str, typer.Option("--metric", help="cosine, cosine-zero (0 with a zero vector), ip or l2.")]
 ExcludeSelfOption = Annotated[
     bool | None,
     typer.Option(
@@ -75,24 +88,10 @@ ExcludeSelfOption = Annotated[
         show_default="left out where the queries are the items",
     ),
 ]
-JsonOption = Annotated[bool, typer.Option("--json", help="Print the report as JSON instead of tables.")]
 BaselineOption = Annotated[
     str | None, typer.Option("--baseline", "-b", metavar="NAME", help="The system to compare with: its name or file.")
 ]
 
-# Options of commands that read a log of interactions, or a table of annotated items.
-UserColumn = Annotated[str | None, typer.Option("--user", metavar="COLUMN", help="The column of users.")]
-ItemColumn = Annotated[str | None, typer.Option("--item", metavar="COLUMN", help="The column of items.")]
-ValueColumn = Annotated[
-    str | None, typer.Option("--value", metavar="COLUMN", help="The column of ratings; none: there are none.")
-]
-TimeColumn = Annotated[str | None, typer.Option("--time", metavar="COLUMN", help="The column of times; or none.")]
-LogFormatOption = Annotated[
-    str | None, typer.Option("--format", metavar="FORMAT", help="csv, tsv, jsonl, parquet, ratings.dat or u.data.")
-]
-ScaleOption = Annotated[
-    str | None, typer.Option("--scale", metavar="LOW,HIGH", help="Ratings outside are an error, such as 0.5,5.")
-]
 SEPARATOR = "|"
 GroupOption = Annotated[
     list[str] | None,
@@ -110,21 +109,21 @@ IdOption = Annotated[
     str | None, typer.Option("--id", metavar="COLUMN", help="The column of ids, where its name does not tell.")
 ]
 SeparatorOption = Annotated[
-    str, typer.Option("--separator", metavar="TEXT", help="What stands between the keywords of a cell.")
+    str, typer.Option("--separator", metavar="TEXT", help="The text between the keywords of a cell.")
 ]
 
 _SLICES = "Break down by attributes of queries: queries.csv:type,length(quantiles=3),type*lang."
 _ITEM_SLICES = "The same within groups of items: items.csv:category,popularity."
-_NAMES = "What items are called, for pages and tables: items.csv:title."
-_TEXTS = "What queries say, for pages: queries.jsonl:text."
-_MEMORY = "Take no more than this, such as 2GB: Parquet, also folders of it, is scored in blocks."
-_TEMP = "Where blocks that do not fit into memory are kept while it runs."
-_RECORD = "Keep another figure in the report, such as latency_p95_ms=12.5; a gate may look at it."
+_NAMES = "Names of items, for pages and tables: items.csv:title."
+_TEXTS = "Texts of queries, for pages: queries.jsonl:text."
+_MEMORY = "Memory limit, such as 2GB: Parquet input, also a folder of it, is then evaluated block by block."
+_TEMP = "The folder for temporary files of blocks that do not fit into memory."
+_RECORD = "Add another value to the report, such as latency_p95_ms=12.5; a gate can check it."
 
 
 @dataclass(frozen=True)
 class ScoringOptions:
-    """How to read, score and resample: the options that all such commands take."""
+    """Options of the commands that score runs: how to read, score and resample."""
 
     dialect: Annotated[
         str | None,
@@ -165,35 +164,36 @@ class ScoringOptions:
     quiet: QuietOption = False
 
     def resampling(self) -> "Resampling":
-        """How intervals and tests are made; checked."""
+        """Return the settings of intervals and tests; checked."""
         from rankjury.stats.resampling import Resampling
 
         return Resampling(self.resamples, self.level, self.seed, self.interval)  # type: ignore[arg-type]
 
     def figures(self) -> list[tuple[str | None, str, float]]:
-        """``latency_p95_ms=12.5``, ``dense:latency_p95_ms=12.5``: system, name and value of what was recorded."""
+        """Return system, name and value of each ``--record``, such as ``dense:latency_p95_ms=12.5``."""
         from rankjury.measures.dialects import resolve
 
-        found = []
+        figures = []
         for text in self.record or ():
             left, equals, number = text.rpartition("=")
             system, colon, name = left.rpartition(":")
+            name = name.strip()
             try:
                 value = float(number)
             except ValueError:
                 value = float("nan")
-            if not equals or not name.strip() or not abs(value) < float("inf"):
+            if not equals or not name or not abs(value) < float("inf"):
                 raise UsageError(f"cannot read --record {text!r}", expected="a name and a number: latency_p95_ms=12.5")
             try:
-                resolve(name.strip())
+                resolve(name)
             except UsageError:
-                found.append((system if colon else None, name.strip(), value))
+                figures.append((system if colon else None, name, value))
             else:
-                raise UsageError(f"--record {text}: {name.strip()} is a measure", expected="a name of your own")
-        return found
+                raise UsageError(f"--record {text}: {name} is a measure", expected="a name of your own")
+        return figures
 
     def conventions(self) -> dict[str, Any]:
-        """Conventions for all measures; checked."""
+        """Return the conventions for all measures; checked."""
         from rankjury.measures.judged import REL
         from rankjury.measures.measure import COMMON_OPTIONS
 
@@ -204,26 +204,64 @@ class ScoringOptions:
         }
 
 
-def takes_scoring_options(command: Callable[..., None]) -> Callable[..., None]:
-    """The command with the options of ``ScoringOptions`` behind its own; it receives them as ``scoring``."""
+@dataclass(frozen=True)
+class LogOptions:
+    """Options of the commands that read a log of interactions."""
+
+    user: Annotated[str | None, typer.Option("--user", metavar="COLUMN", help="The column of users.")] = None
+    item: Annotated[str | None, typer.Option("--item", metavar="COLUMN", help="The column of items.")] = None
+    value: Annotated[
+        str | None, typer.Option("--value", metavar="COLUMN", help="The column of ratings; none: there are none.")
+    ] = None
+    time: Annotated[str | None, typer.Option("--time", metavar="COLUMN", help="The column of times; or none.")] = None
+    form: Annotated[
+        str | None, typer.Option("--format", metavar="FORMAT", help="csv, tsv, jsonl, parquet, ratings.dat or u.data.")
+    ] = None
+    scale: Annotated[
+        str | None, typer.Option("--scale", metavar="LOW,HIGH", help="Ratings outside are an error, such as 0.5,5.")
+    ] = None
+
+    def read(self, path: str) -> "Log":
+        """Read the log."""
+        from rankjury.recsys.data.read import read_log
+
+        try:
+            low, high = map(float, self.scale.split(",")) if self.scale is not None else (None, None)
+        except ValueError:
+            expected = "the lowest and the highest rating, such as 0.5,5"
+            raise UsageError(f"--scale is {self.scale!r}", expected=expected) from None
+        scale = None if low is None or high is None else (low, high)
+        columns = {"user": self.user, "item": self.item, "value": self.value, "time": self.time}
+        return read_log(path, **columns, format=self.form, scale=scale)
+
+
+def expand_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Replace each parameter of a command that is a dataclass of options by these options, behind the other ones."""
     hints = get_type_hints(command, include_extras=True)
-    own = [one for one in inspect.signature(command).parameters.values() if one.name != "scoring"]
-    shared_hints = get_type_hints(ScoringOptions, include_extras=True)
-    shared = [
-        inspect.Parameter(one.name, inspect.Parameter.KEYWORD_ONLY, default=one.default)
-        for one in fields(ScoringOptions)
-    ]
-
-    def with_options(**given: Any) -> None:
-        scoring = ScoringOptions(**{one.name: given.pop(one.name) for one in shared})
-        command(**given, scoring=scoring)
-
-    annotations = {one.name: hints[one.name] for one in own} | {one.name: shared_hints[one.name] for one in shared}
+    groups: dict[str, Any] = {name: hint for name, hint in hints.items() if is_dataclass(hint)}
     parameters = [
-        one.replace(kind=inspect.Parameter.KEYWORD_ONLY, annotation=annotations[one.name]) for one in (*own, *shared)
+        parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY, annotation=hints[parameter.name])
+        for parameter in inspect.signature(command).parameters.values()
+        if parameter.name not in groups
     ]
+    for group in groups.values():
+        annotations = get_type_hints(group, include_extras=True)
+        parameters += [
+            inspect.Parameter(
+                option.name, inspect.Parameter.KEYWORD_ONLY, default=option.default, annotation=annotations[option.name]
+            )
+            for option in fields(group)
+        ]
+
+    def with_options(**values: Any) -> None:
+        built = {
+            name: group(**{option.name: values.pop(option.name) for option in fields(group)})
+            for name, group in groups.items()
+        }
+        command(**values, **built)
+
     with_options.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-    with_options.__annotations__ = annotations
+    with_options.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     with_options.__doc__ = command.__doc__
     return with_options
 
@@ -239,9 +277,16 @@ def assess_files(
     per_query: str | None = None,
     quantiles: Sequence[float] = (),
 ) -> "Report":
-    """Evaluate the files as the options say; for a page among ``outputs``, keep what it shows of single queries."""
+    """Evaluate files as the options say; for a page among ``outputs``, keep the data of single queries."""
     check_standard_input([gold, *runs, *(scoring.slices or ()), *(scoring.item_slices or ())])
     paged = any(path.suffix.lower() == ".html" for path in outputs or ())
+    systems = name_systems(runs)
+    recorded: dict[str, dict[str, float]] = {}
+    for system, name, value in scoring.figures():
+        if system is not None and system not in systems:
+            raise UnknownName("system", system, systems, where=f"--record {system}:{name}")
+        for system_name in systems if system is None else [system]:
+            recorded.setdefault(system_name, {})[name] = value
     with show_progress(quiet=scoring.quiet) as progress:
         report = evaluate_files(
             gold,
@@ -254,7 +299,7 @@ def assess_files(
             item_slices=scoring.item_slices or (),
             names=scoring.names,
             texts=scoring.texts,
-            recorded=_recorded(scoring, name_systems(runs)),
+            recorded=recorded,
             quantiles=quantiles,
             dialect=scoring.dialect,
             conventions=scoring.conventions(),
@@ -270,38 +315,14 @@ def assess_files(
             progress=progress,
         )
     if report.queries is None and per_query is None and paged:
-        say(
-            "Single queries are not on the page: rankjury evaluate --per-query writes their scores.",
-            quiet=scoring.quiet,
-        )
+        hint = "Single queries are not on the page: rankjury evaluate --per-query writes their scores."
+        say(hint, quiet=scoring.quiet)
     return report
-
-
-def _recorded(scoring: ScoringOptions, systems: list[str]) -> dict[str, dict[str, float]]:
-    """Return what was recorded, of every system or of the one named."""
-    found: dict[str, dict[str, float]] = {}
-    for system, name, value in scoring.figures():
-        if system is not None and system not in systems:
-            raise UnknownName("system", system, systems, where=f"--record {system}:{name}")
-        for one in systems if system is None else [system]:
-            found.setdefault(one, {})[name] = value
-    return found
-
-
-def read_scale(text: str | None) -> tuple[float, float] | None:
-    """The lowest and the highest rating there can be."""
-    if text is None:
-        return None
-    try:
-        low, high = map(float, text.split(","))
-    except ValueError:
-        raise UsageError(f"--scale is {text!r}", expected="the lowest and the highest rating, such as 0.5,5") from None
-    return low, high
 
 
 @dataclass(frozen=True)
 class AnnotatedTable:
-    """A table of annotations, and how it is to be read."""
+    """A table of annotations, and the options to read it by."""
 
     path: Path
     groups: dict[str, list[str]] | None
@@ -310,15 +331,13 @@ class AnnotatedTable:
     separator: str
 
 
-def parse_groups(given: list[str] | None) -> dict[str, list[str]] | None:
-    """``object=pv_object_type,pv_size``: the columns of each group; None where none was named."""
-    if not given:
-        return None
-    found: dict[str, list[str]] = {}
-    for text in given:
+def parse_groups(texts: list[str] | None) -> dict[str, list[str]] | None:
+    """Return the columns of each group, of texts such as ``object=pv_object_type,pv_size``; None if there are none."""
+    groups: dict[str, list[str]] = {}
+    for text in texts or ():
         name, equals, columns = text.partition("=")
         listed = [column.strip() for column in columns.split(",") if column.strip()]
         if not equals or not name.strip() or not listed:
             raise UsageError(f"cannot read --group {text!r}", expected="a name and columns: object=pv_object_type")
-        found.setdefault(name.strip(), []).extend(listed)
-    return found
+        groups.setdefault(name.strip(), []).extend(listed)
+    return groups or None

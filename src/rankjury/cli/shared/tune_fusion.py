@@ -1,10 +1,13 @@
-"""rankjury tune of a fusion: which weights fuse best, and do they hold?"""
+"""rankjury tune of a fusion: the best weights, in sample and held out."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-from rankjury.cli.shared.console import check_folder, print_json, say, show_progress, split_measures, warn
+import typer
+
+from rankjury.cli.shared.console import check_suffixes, print_json, say, show_progress, split_measures, warn
+from rankjury.core.text import json_text, plural
 from rankjury.errors import UnknownName, UsageError
 from rankjury.scale.evaluate_files import name_systems
 
@@ -19,13 +22,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class FusionOptions:
-    """How to fuse, where it is not as in the plan."""
+    """Options of a fusion, where it is not as in the plan."""
 
-    method: str | None
-    depth: int | None
-    normalise: str | None
-    constants: str | None
-    folds: int
+    method: Annotated[str | None, typer.Option("--method", help="Fusion: rrf, combsum, combmnz …")] = None
+    depth: Annotated[int | None, typer.Option("--depth", help="Fusion: only so many of each list count.")] = None
+    normalise: Annotated[
+        str | None, typer.Option("--normalise", help="min-max, z-score, sum, rank or none, for combsum and the like.")
+    ] = None
+    c: Annotated[
+        str | None, typer.Option("--c", metavar="NUMBERS", help="Values of rrf's c to try, separated by commas.")
+    ] = None
+    folds: Annotated[int, typer.Option("--folds", help="Fusion: partitions for cross-validation.")] = 5
 
 
 def tune_fusion(
@@ -40,49 +47,57 @@ def tune_fusion(
     as_json: bool,
     quiet: bool,
 ) -> None:
-    """Of a plan, where it is ``checked``, or of a gold and runs."""
+    """Tune the fusion of a plan, where it is ``checked``, or of a gold and runs."""
+    from rankjury.retrieval.fusion.fusion import METHODS
     from rankjury.retrieval.fusion.tune import CONSTANTS, tune
     from rankjury.stats.resampling import Resampling
 
-    if output is not None:
-        if output.suffix != ".json":
-            raise UsageError(f"cannot write {output.name}", expected="a name that ends in .json")
-        check_folder(output)
-    resampling = Resampling(**statistics)
-    tried = CONSTANTS if options.constants is None else _numbers(options.constants)
-    own = options.method is None and options.depth is None and options.normalise is None
+    check_suffixes([output] if output is not None else [], (".json",))
+    Resampling(**statistics)  # refuses wrong values before anything is read
+    try:
+        constants = CONSTANTS if options.c is None else [float(part) for part in options.c.split(",") if part.strip()]
+    except ValueError:
+        raise UsageError(f"--c is {options.c!r}", expected="numbers split by commas, such as 10,60") from None
+    as_in_plan = options.method is None and options.depth is None and options.normalise is None
     with show_progress(quiet=quiet) as progress:
         if checked is not None:
             task = _from_plan(checked, system, measure, progress, quiet=quiet)
         else:
             task = _from_files(files, system, measure)
-        resampling = Resampling(**(task.statistics | statistics))
-        found = tune(
+        tuning = tune(
             task.gold,
             task.rankings,
-            task.asked,
+            task.measure,
             method=options.method or task.default.method,
             depth=task.default.depth if options.depth is None else options.depth,
             normalise=options.normalise or (task.default.normalise if options.method is None else None),
-            constants=tried,
-            current=task.default if task.in_use and own else None,
+            constants=constants,
+            current=task.default if task.in_use and as_in_plan else None,
             whole=task.whole,
             folds=options.folds,
-            resampling=resampling,
+            resampling=Resampling(**(task.statistics | statistics)),
             progress=progress,
         )
-    _tell(found, output, as_json=as_json, quiet=quiet)
+    text = json_text(tuning.to_json())
+    if output is not None:
+        from rankjury.io.atomic import write_text
 
-
-def _numbers(text: str) -> list[float]:
-    try:
-        return [float(part) for part in text.split(",") if part.strip()]
-    except ValueError:
-        raise UsageError(f"--c is {text!r}", expected="numbers split by commas, such as 10,60") from None
+        write_text(output, text)
+    if as_json:
+        print_json(text)
+    else:
+        _show(tuning)
+    if output is not None:
+        say(f"Wrote {output}", quiet=quiet)
+    if tuning.better and not as_json:
+        weights = zip(tuning.systems, tuning.best.weights_of(len(tuning.systems)), strict=True)
+        spelled = f"weights = {{ {', '.join(f'{name} = {weight!r}' for name, weight in weights)} }}"
+        constant = f" and c = {tuning.best.c:g}" if METHODS.get(tuning.best.method).has_c else ""
+        say(f"Next: put {spelled}{constant} into the plan", quiet=quiet)
 
 
 def one_measure(measure: str) -> list[str]:
-    """The one that is named."""
+    """Return the measure that a text names, and refuse several."""
     measures = split_measures([measure])
     if len(measures) != 1:
         raise UsageError(f"found {len(measures)} measures", expected="one to tune for")
@@ -91,18 +106,18 @@ def one_measure(measure: str) -> list[str]:
 
 @dataclass(frozen=True)
 class _Task:
-    """What to tune, and how it is fused unless asked otherwise."""
+    """Gold and rankings to tune on, the measure, and the fusion that the options change."""
 
     gold: "Gold"
     rankings: "dict[str, Ranking]"
-    asked: "NamedMeasure"
+    measure: "NamedMeasure"
     default: "Fusion"
     in_use: bool
-    """Whether it is a plan's, with its weights."""
+    """Whether the fusion is that of a plan, with its weights."""
     whole: bool = False
-    """Whether those below the depth of every list are ranked too."""
+    """Whether items below the depth of every list are ranked too."""
     statistics: "dict[str, Any]" = field(default_factory=dict)
-    """How the plan makes intervals."""
+    """The plan's settings of intervals."""
 
 
 def _from_files(files: list[str], system: str | None, measure: str | None) -> _Task:
@@ -123,13 +138,13 @@ def _from_files(files: list[str], system: str | None, measure: str | None) -> _T
 def _from_plan(
     checked: "CheckedPlan", system: str | None, measure: str | None, progress: "Progress", *, quiet: bool
 ) -> _Task:
-    """On validation, where the gold is held out of a log: the test window is not there to choose on."""
+    """Return the task of a plan, on its validation window where the gold is held out of a log."""
     from rankjury.evaluation.evaluate import resolve_measures
     from rankjury.plan.run import load_rankings
     from rankjury.plan.systems.fusion import FusionSystem
     from rankjury.plan.trials import with_validation_window
 
-    fused = {name: one for name, one in checked.plan.systems.items() if isinstance(one, FusionSystem)}
+    fused = {name: table for name, table in checked.plan.systems.items() if isinstance(table, FusionSystem)}
     if system is None and len(fused) != 1:
         raise UsageError(
             f"the plan has {len(fused)} fused systems",
@@ -139,7 +154,7 @@ def _from_plan(
     if system is not None and system not in fused:
         raise UnknownName("fused system", system, fused, where=checked.where)
     name = system or next(iter(fused))
-    asked = next(one for one in checked.asked if one.label == checked.headline[0])
+    asked = next(named for named in checked.asked if named.label == checked.headline[0])
     if measure is not None:
         conventions = checked.plan.conventions
         (asked,) = resolve_measures(one_measure(measure), conventions.dialect, conventions.overrides())
@@ -150,60 +165,32 @@ def _from_plan(
     return _Task(gold, rankings, asked, fused[name].fusion(), True, closed, checked.plan.statistics.model_dump())
 
 
-def _tell(found: "Tuning", output: Path | None, *, as_json: bool, quiet: bool) -> None:
-    from json import dumps
-
-    text = dumps(found.to_json(), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
-    if output is not None:
-        from rankjury.io.atomic import write_text
-
-        write_text(output, text)
-    if as_json:
-        print_json(text)
-    else:
-        _show(found)
-    if output is not None:
-        say(f"Wrote {output}", quiet=quiet)
-    if found.better and not as_json:
-        say(f"Next: put {_spelled(found)} into the plan", quiet=quiet)
-
-
-def _spelled(found: "Tuning") -> str:
-    """The best setting, as a plan spells it."""
-    from rankjury.retrieval.fusion.fusion import METHODS
-
-    weights = zip(found.systems, found.best.weights_of(len(found.systems)), strict=True)
-    spelled = f"weights = {{ {', '.join(f'{name} = {weight!r}' for name, weight in weights)} }}"
-    return spelled + (f" and c = {found.best.c:g}" if METHODS.get(found.best.method).has_c else "")
-
-
-def _show(found: "Tuning") -> None:
-    from rankjury.core.text import plural
+def _show(tuning: "Tuning") -> None:
     from rankjury.reporting.console import console, print_rows
     from rankjury.retrieval.fusion.fusion import METHODS
     from rankjury.stats.formatting import format_difference, format_estimate, format_p, format_percent
 
-    n, has_c = len(found.systems), METHODS.get(found.best.method).has_c
-    rows = [[f"{name} alone", "", "", format_estimate(one)] for name, one in found.alone.items()]
+    n, has_c = len(tuning.systems), METHODS.get(tuning.best.method).has_c
+    rows = [[f"{name} alone", "", "", format_estimate(estimate)] for name, estimate in tuning.alone.items()]
     for title, fusion, estimate in (
-        ("equal weights", found.equal, found.with_equal),
-        ("as in the plan", found.current, found.with_current),
-        ("tuned, in sample", found.best, found.in_sample),
+        ("equal weights", tuning.equal, tuning.with_equal),
+        ("as in the plan", tuning.current, tuning.with_current),
+        ("tuned, in sample", tuning.best, tuning.in_sample),
     ):
         if fusion is None or estimate is None:
             continue
         weights = " ".join(f"{weight:.3g}" for weight in fusion.weights_of(n))
         rows.append([title, weights, f"{fusion.c:g}" if has_c else "–", format_estimate(estimate)])
     by_fold = "by fold" if has_c else "–"
-    rows.append([f"tuned, held out ({len(found.chosen)} folds)", "by fold", by_fold, format_estimate(found.held_out)])
-    level = format_percent(found.resampling.level)
-    print_rows(["fusion", "weights", "c", f"{found.measure} [{level}]"], rows, text=(0, 1))
-    one = found.comparison
+    rows.append([f"tuned, held out ({len(tuning.chosen)} folds)", "by fold", by_fold, format_estimate(tuning.held_out)])
+    level = format_percent(tuning.resampling.level)
+    print_rows(["fusion", "weights", "c", f"{tuning.measure} [{level}]"], rows, text=(0, 1))
+    comparison = tuning.comparison
     out = console()
-    tried = f"{plural(found.tried, 'setting', 'settings')} of {found.best.method} tried"
-    out.print(f"weights of {', '.join(found.systems)}; {tried}")
-    p_value = format_p(one.p, at_floor=one.at_floor)
-    out.print(f"held out − equal: {format_difference(one.difference, one.ci)}, p {p_value}")
-    out.print(f"{found.verdict[0].upper()}{found.verdict[1:]}.")
-    if found.remark:
-        out.print(f"Note: {found.remark}.")
+    tried = f"{plural(tuning.tried, 'setting', 'settings')} of {tuning.best.method} tried"
+    out.print(f"weights of {', '.join(tuning.systems)}; {tried}")
+    p_value = format_p(comparison.p, at_floor=comparison.at_floor)
+    out.print(f"held out − equal: {format_difference(comparison.difference, comparison.ci)}, p {p_value}")
+    out.print(f"{tuning.verdict[0].upper()}{tuning.verdict[1:]}.")
+    if tuning.remark:
+        out.print(f"Note: {tuning.remark}.")

@@ -1,4 +1,4 @@
-"""The kind of gold that was held out: what users took after a model had to stop learning."""
+"""Gold of held-out interactions: what users took after the training window."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -8,23 +8,23 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
 import numpy as np
-from pydantic import Field
+from pydantic import ConfigDict, Field
 
+from rankjury.core.params import Setting
 from rankjury.core.types import Gold, Ranking
 from rankjury.errors import RankjuryError, UsageError
-from rankjury.evaluation.judge import MatchedRanking
+from rankjury.evaluation.judge import MatchedRanking, OrderRules
 from rankjury.evaluation.report import Report
 from rankjury.evaluation.sections import ReportWarning, as_warnings
 from rankjury.evaluation.slices import SliceTable
 from rankjury.io.ordered_lists import ONLY_ASPECT
 from rankjury.measures.dialects import NamedMeasure
 from rankjury.plan import GOLD_KINDS
-from rankjury.plan.context import GoldContext, GoldTable, Loaded, LoadedGold, PlanTable, loose_measures
+from rankjury.plan.context import GoldContext, GoldTable, Loaded, LoadedGold, PlanTable, threshold_warnings
 from rankjury.plan.draft import RANDOM_SYSTEM, register_draft, system_lines, system_names
 from rankjury.plan.folder_scan import FolderContents
 from rankjury.plan.toml import toml_string
 from rankjury.recsys.data.attributes import Attributes, SideFeatures, read_items, read_users, side_features
-from rankjury.recsys.data.log import Log
 from rankjury.recsys.data.movielens import find_companions
 from rankjury.recsys.data.read import read_log
 from rankjury.recsys.data.split_folder import is_split_folder, read_split
@@ -32,50 +32,48 @@ from rankjury.recsys.data.times import format_time
 from rankjury.recsys.recommend import check_recommendations
 from rankjury.recsys.sections import Interactions, exposure_of
 from rankjury.recsys.split import Split, Window, window_sizes
-from rankjury.recsys.splitting import check_options, split_log
+from rankjury.recsys.splitting import SPLITS, check_options, split_log
 from rankjury.recsys.task import Catalogue, Sampled, Task, catalogue_mask
 from rankjury.recsys.tiers import CROSSINGS, Tiers, describe, item_cuts, user_cuts
 from rankjury.reporting.tables.differences import verdict_style
 from rankjury.retrieval.embedding.embed import find_model
 
+_NO_THRESHOLD = (
+    "{measures} count every held-out item as relevant, however low its rating; (rel=4) counts those rated 4 or better"
+)
 _TRAINING: dict[str, tuple[Window, ...]] = {"train": ("train",), "train+validation": ("train", "validation")}
-_OF_LOGS = ("user", "item", "value", "time", "scale", "split")
+_LOG_KEYS = ("user", "item", "value", "time", "scale", "split")
 """Keys that a folder of rankjury split has answered."""
-
-
+SplitOption = Setting | list[float] | datetime | date
 TUNING_GRIDS: dict[str, dict[str, list[int | float]]] = {
     "item-knn": {"neighbours": [50, 100, 500], "shrinkage": [0.0, 20.0, 100.0]},
     "als": {"factors": [8, 16, 32, 64], "alpha": [1.0, 5.0]},
     "ease": {"regularization": [100.0, 300.0, 1000.0, 3000.0, 10000.0]},
 }
-"""What a drafted plan tries of its recommenders. Each grid holds the defaults; that of EASE holds the range that its
+"""Grids of the recommenders in a drafted plan. Each grid holds the defaults; that of EASE holds the range that its
 default is chosen from by the size of the log (docs/recommenders.md)."""
 
 
-class SplitTable(PlanTable):
-    """How a log is split; unset options are the kind's usual ones (rankjury split --help)."""
+def _describe_split_options(schema: dict[str, Any]) -> None:
+    """Add the parameters of all kinds of splits to the JSON Schema, for editors."""
+    helps: dict[str, list[str]] = {}
+    for kind in SPLITS.names():
+        for name, param in SPLITS.get(kind).params.items():
+            helps.setdefault(name, []).append(f"{kind}: {param.help}")
+    schema["properties"] |= {name: {"description": "; ".join(texts)} for name, texts in helps.items()}
+    schema["additionalProperties"] = False
 
+
+class SplitTable(PlanTable):
+    """The kind of split of a log, and the parameters of that kind (rankjury split --help)."""
+
+    model_config = ConfigDict(extra="allow", json_schema_extra=_describe_split_options)
+    __pydantic_extra__: dict[str, SplitOption]
     kind: str = Field("temporal", description="temporal, dates, leave-last, user-fraction, random, users or rolling.")
-    fractions: list[float] | None = Field(None, description="Shares of train, validation and test: [0.8, 0.1, 0.1].")
-    validation: str | int | float | datetime | date | None = Field(
-        None, description="For dates: when validation begins; for leave-last and users: how many, or which share."
-    )
-    test: str | int | datetime | date | None = Field(None, description="For dates: when test begins.")
-    n: Annotated[int, Field(ge=1)] | None = Field(None, description="For leave-last: how many of each user.")
-    fraction: float | None = Field(None, description="For users: the share held out of a fold's users.")
-    folds: Annotated[int, Field(ge=2)] | None = Field(None, description="For users: how many folds.")
-    fold: Annotated[int, Field(ge=1)] | None = Field(None, description="For users: which fold, from 1.")
-    windows: Annotated[int, Field(ge=1)] | None = Field(None, description="For rolling: how many windows.")
-    window: Annotated[int, Field(ge=1)] | None = Field(None, description="For rolling: which window, from 1.")
-    share: float | None = Field(None, description="For rolling: the share of the rows that a window has.")
-    days: float | None = Field(None, description="For rolling: how many days a window has.")
-    train: Literal["expanding", "sliding"] | None = Field(None, description="For rolling: what stays in training.")
-    seed: Annotated[int, Field(ge=0)] | None = Field(None, description="The seed of random and users.")
 
     @property
-    def options(self) -> dict[str, Any]:
-        """Those that were given."""
-        return {name: value for name, value in self if value is not None and name != "kind"}
+    def options(self) -> dict[str, SplitOption]:
+        return self.__pydantic_extra__
 
 
 class TiersTable(PlanTable):
@@ -150,9 +148,9 @@ class InteractionsGold(GoldTable):
         """Return it with the files of items and users that a MovieLens folder holds, unless others are named."""
         if is_split_folder(folder / self.path):
             return self
-        found = zip(("items", "users"), find_companions(folder / self.path), strict=True)
-        files = {key: str(Path(self.path) / file.name) for key, file in found if file and getattr(self, key) is None}
-        return self.model_copy(update=files) if files else self
+        files = zip(("items", "users"), find_companions(folder / self.path), strict=True)
+        added = {key: str(Path(self.path) / file.name) for key, file in files if file and getattr(self, key) is None}
+        return self.model_copy(update=added) if added else self
 
     def load(self, context: GoldContext) -> LoadedGold:
         split, items, users = self._read(context)
@@ -174,7 +172,7 @@ class InteractionsGold(GoldTable):
             {ONLY_ASPECT: task.gold},
             queries_are_items=False,
             sections=(Interactions.from_json(about),),
-            warnings=(*as_warnings(task.notes(), "split"), *_loose_measures(context.asked)),
+            warnings=(*as_warnings(task.notes(), "split"), *threshold_warnings(context.asked, _NO_THRESHOLD)),
             names=items.titles if items else {},
             unit=("user", "users"),
             task=task,
@@ -189,7 +187,7 @@ class InteractionsGold(GoldTable):
         items = None if self.items is None else read_items(context.path(self.items))
         users = None if self.users is None else read_users(context.path(self.users))
         if is_split_folder(path):
-            idle = [key for key in _OF_LOGS if key in self.model_fields_set]
+            idle = [key for key in _LOG_KEYS if key in self.model_fields_set]
             if idle:
                 raise UsageError(
                     f"the log is split already, so that {' and '.join(idle)} would not count",
@@ -197,9 +195,7 @@ class InteractionsGold(GoldTable):
                     expected="a log, or a plan without these keys",
                 )
             split = read_split(path)
-            if items is not None:
-                split = split.with_items(items.ids)
-            return split, items, users
+            return split if items is None else split.with_items(items.ids), items, users
         scale = None if self.scale is None else (self.scale[0], self.scale[1])
         log = read_log(path, user=self.user, item=self.item, value=self.value, time=self.time, scale=scale)
         if items is not None:
@@ -212,35 +208,24 @@ class InteractionsGold(GoldTable):
             self._catalogue(items), split, self.window, fit_on, None if items is None else items.ids
         )
         sampled = None if self.candidates is None else Sampled(self.candidates.sampled, self.candidates.seed)
-        known = side_features(split.log, items, users, trained=split.users_of(*fit_on))
-        features = self._embedded(known, split.log, context)
+        features = side_features(split.log, items, users, trained=split.users_of(*fit_on))
+        if self.embed is not None and features.texts:
+            path = context.path(self.embed)
+            features = _embed_texts(features, path if isdir(path) else self.embed, len(split.log.items))
         return Task(split, self.window, fit_on, catalogue, sampled, features, (*split.log.notes, *notes))
 
     def _catalogue(self, items: Attributes | None) -> Catalogue:
         return self.catalogue or ("seen" if items is None else "items")
 
-    def _embedded(self, features: SideFeatures, log: Log, context: GoldContext) -> SideFeatures:
-        """With the texts of items as vectors, where a model is named."""
-        if self.embed is None or not features.texts:
-            return features
-        name = self.embed
-        model = find_model(context.path(name) if isdir(context.path(name)) else name)
-        known = np.array([bool(text) for text in features.texts])
-        vectors = model.embed([text for text in features.texts if text])
-        matrix = np.zeros((len(log.items), vectors.shape[1]), dtype=np.float32)
-        matrix[known] = vectors
-        return SideFeatures({**features.items, "text": matrix}, features.users, features.texts, features.labels)
-
     def faults(self) -> Iterator[tuple[str, str]]:
-        """Keys whose values are not known, or do not fit together."""
-        try:
-            check_options(self.split.kind, self.split.options)
-        except RankjuryError as error:
-            yield "split", str(error)
-        try:
-            self.tiers.tiers()
-        except RankjuryError as error:
-            yield "tiers", str(error)
+        for key, check in (
+            ("split", lambda: check_options(self.split.kind, self.split.options)),
+            ("tiers", self.tiers.tiers),
+        ):
+            try:
+                check()
+            except RankjuryError as error:
+                yield key, str(error)
         if self.scale is not None and (len(self.scale) != 2 or not self.scale[0] < self.scale[1]):
             yield "scale", f"is {self.scale}; expected the lowest and the highest rating, such as [0.5, 5]"
         if self.catalogue == "items" and self.items is None:
@@ -251,10 +236,18 @@ class InteractionsGold(GoldTable):
             yield "fit_on", "would learn from the window that systems are evaluated on"
 
     def measure_faults(self, asked: Sequence[NamedMeasure]) -> Iterator[tuple[str, str]]:
-        """Measures that look at attributes of items, where no file tells them."""
-        looking = [one.label for one in asked if one.measure.metric.of_lists and one.measure["by"] is not None]
-        if looking and self.items is None:
-            yield "items", f"names no file, but {', '.join(looking)} would look at attributes of items"
+        """Yield a fault where measures need attributes of items, and no file has them."""
+        labels = [named.label for named in asked if named.measure.metric.of_lists and named.measure["by"] is not None]
+        if labels and self.items is None:
+            yield "items", f"names no file, but {', '.join(labels)} would look at attributes of items"
+
+
+def _embed_texts(features: SideFeatures, model: str, items: int) -> SideFeatures:
+    """Return the features with the texts of items as vectors; an item without a text has zeros."""
+    vectors = find_model(model).embed([text for text in features.texts if text])
+    matrix = np.zeros((items, vectors.shape[1]), dtype=np.float32)
+    matrix[[bool(text) for text in features.texts]] = vectors
+    return SideFeatures({**features.items, "text": matrix}, features.users, features.texts, features.labels)
 
 
 @dataclass(frozen=True, eq=False)
@@ -296,12 +289,12 @@ class LoadedInteractions(LoadedGold):
             return loaded
         bench = MatchedRanking(self._task.gold, loaded.ranking, duplicates="first", allow_disjoint_queries=True)
         k = context.first_cut
-        return loaded.adding(exposure_of(bench.lists(self._task.background, k, context.ties), k))
+        return loaded.adding(exposure_of(bench.lists(self._task.background, k, OrderRules(context.ties)), k))
 
     def final_warnings(self, report: Report, context: GoldContext) -> Iterator[ReportWarning]:
-        of_gold = {one.label for one in context.asked if not one.measure.metric.of_lists}
+        of_gold = {named.label for named in context.asked if not named.measure.metric.of_lists}
         headline = context.checked.headline
-        label = next((one for one in headline if one in of_gold), headline[0])
+        label = next((label for label in headline if label in of_gold), headline[0])
         yield from as_warnings(below_chance(report, label), "below-chance")
 
 
@@ -322,26 +315,17 @@ def below_chance(report: Report, label: str) -> Iterator[str]:
         if floor is not None and name not in random and mean <= floor:
             yield f"{name} ranks no better than chance: {label} {mean:.4f}, a random order has {floor:.4f}"
     if report.baseline is not None and report.fact(report.baseline, "model") == "popularity":
-        models = [one for one in report.comparisons if one.measure == label and one.system not in random]
-        verdicts = {one.system: verdict_style(one, report.level) for one in models}
+        verdicts = {
+            comparison.system: verdict_style(comparison, report.level)
+            for comparison in report.comparisons
+            if comparison.measure == label and comparison.system not in random
+        }
         worse = [name for name, verdict in verdicts.items() if verdict == "worse"]
         even = [name for name, verdict in verdicts.items() if verdict not in ("better", "worse")]
         if worse:
             yield f"worse than {report.baseline} on {label}: {', '.join(worse)}"
         if even:
             yield f"not shown to be better than {report.baseline} on {label}: {', '.join(even)}"
-
-
-def _loose_measures(asked: Sequence[NamedMeasure]) -> Iterator[ReportWarning]:
-    """Warn of measures that hold any rating for relevant, a low one as well."""
-    loose = loose_measures(asked)
-    if loose:
-        yield ReportWarning(
-            f"{', '.join(loose)} count every held-out item as relevant, however low its rating; (rel=4) counts "
-            "those rated 4 or better",
-            code="no-threshold",
-            count=len(loose),
-        )
 
 
 @register_draft(
@@ -358,7 +342,7 @@ def _draft_recommenders(found: FolderContents) -> list[str]:
     users = next(iter(found.people), None)
     rel = "(rel=4)" if log not in found.unrated else ""
     accuracy = ["ndcg", f"precision{rel}", f"recall{rel}"]
-    head = [toml_string(one) for one in ["ndcg@10", f"precision{rel}@10", f"recall{rel}@10", *beyond]]
+    head = map(toml_string, ["ndcg@10", f"precision{rel}@10", f"recall{rel}@10", *beyond])
     liked = "   # rel: the rating from which one is liked" if rel else "   # whatever was held out is relevant"
     lines = [
         'baseline = "popularity"      # the others are compared with it',

@@ -1,4 +1,4 @@
-"""The kind of gold that is made of keywords: items are relevant that have what a query asks for."""
+"""Gold of keywords: items are relevant that have what a query asks for."""
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -22,7 +22,6 @@ from rankjury.io.ordered_lists import ONLY_ASPECT
 from rankjury.io.source import Source
 from rankjury.labeling.keywords.annotations import NO_VALUE, SEPARATOR, Annotations, Vocabulary, read_annotations
 from rankjury.labeling.keywords.gold import (
-    KeywordGold,
     KeywordMatch,
     Predicates,
     WithoutKeywords,
@@ -31,23 +30,26 @@ from rankjury.labeling.keywords.gold import (
 )
 from rankjury.labeling.keywords.mapping import MAPPERS, Extraction, MappingSettings, make_mapper, map_texts
 from rankjury.labeling.keywords.partial_match import partial_matches
-from rankjury.labeling.keywords.quality import KEYWORDS, compare_mappings, read_labelled_texts
+from rankjury.labeling.keywords.quality import KEYWORDS, LabelledText, compare_mappings, read_labelled_texts
 from rankjury.labeling.products.query_sets import read_queries, read_query_records
 from rankjury.measures.dialects import NamedMeasure
 from rankjury.plan import GOLD_KINDS
-from rankjury.plan.context import TOP, GoldContext, GoldTable, Loaded, LoadedGold, PlanTable, loose_measures
+from rankjury.plan.context import TOP, GoldContext, GoldTable, Loaded, LoadedGold, PlanTable, threshold_warnings
 from rankjury.plan.draft import RANDOM_SYSTEM, register_draft, system_lines, system_names, top_level_lines
 from rankjury.plan.folder_scan import FolderContents
 from rankjury.plan.toml import toml_string
 from rankjury.retrieval.agreement.pairs import sample_ids
 from rankjury.retrieval.rank import drop_self
 
-_NAMED = 5
-_MOST_SLICES = 60
-_FEWEST_QUERIES = 5
-_FEW = 3
-_MOST_LOOKED_AT = 50
+_LISTED_TEXTS, _LISTED_IDS = 5, 3
+_MAX_SLICES = 60
+_MIN_QUERIES = 5
+_MAX_RESULTS = 50
 """How many results of a query are looked at keyword by keyword."""
+_NO_THRESHOLD = (
+    "match = graded: {measures} count items that have any of the keywords; (rel=1), or the dialect alfa, counts those "
+    "that have all"
+)
 _KEYWORD, _GROUP = "keyword", "group"
 _OTHERS = "(others)"
 """Keywords that few queries ask for, or that are too many."""
@@ -85,7 +87,7 @@ class MappingTable(PlanTable):
     )
 
     def settings(self, context: GoldContext, method: str) -> MappingSettings:
-        """Of a method; any but the chosen one has its usual threshold."""
+        """Return the settings of a method; any but the chosen one has its default threshold."""
         return MappingSettings(
             method=method,
             model=self.model,
@@ -100,7 +102,7 @@ class KeywordsGold(GoldTable):
     """Items with the keywords that a query asks for: all, any, at least so many, or graded by their share."""
 
     kind: Literal["keywords"]
-    path: str = Field(description="A table of annotations, a row an item: CSV, TSV, JSONL or Parquet.")
+    path: str = Field(description="A table of annotations, one row per item: CSV, TSV, JSONL or Parquet.")
     id: str | None = Field(None, description="Its column of ids, where the name does not tell.")
     groups: list[str] | dict[str, str | list[str]] | None = Field(
         None, description="The columns of each semantic group, or columns that are one each; unset: every column is."
@@ -122,8 +124,9 @@ class KeywordsGold(GoldTable):
     show: list[str] = Field([], description="Queries whose results are shown keyword by keyword; unset: the worst.")
 
     def load(self, context: GoldContext) -> LoadedGold:
+        groups = {name: name for name in self.groups} if isinstance(self.groups, list) else self.groups
         everything = read_annotations(
-            context.path(self.path), self._columns, id_column=self.id, separator=self.separator, no_value=self.no_value
+            context.path(self.path), groups, id_column=self.id, separator=self.separator, no_value=self.no_value
         )
         counted = everything.select(tuple(self.select)) if self.select else everything
         match, texts = KeywordMatch.parse(self.match), QueryTexts()
@@ -132,7 +135,10 @@ class KeywordsGold(GoldTable):
             asked = gold_from_items(counted, wanted, match, self.without_keywords)
         else:
             texts = self._texts(context, context.path(self.queries), everything.vocabulary, counted.vocabulary.groups)
-            asked = self._asked(texts, everything, counted, match)
+            numbers = counted.vocabulary.number_of
+            known = [numbers.get(keyword, -1) for keyword in everything.vocabulary.keywords]
+            chosen = [[known[code] for code in codes if known[code] >= 0] for codes in texts.numbers]
+            asked = gold_from_keywords(counted, texts.ids, chosen, match, self.without_keywords, source=texts.source)
         about = {
             "match": self.match,
             "groups": list(counted.vocabulary.groups),
@@ -153,43 +159,89 @@ class KeywordsGold(GoldTable):
             everything=everything,
             show=tuple(self.show),
         )
-        return replace(
-            found, warnings=(*as_warnings(notes, "keywords"), *found.query_warnings(), *self._cautions(context.asked))
-        )
-
-    @property
-    def _columns(self) -> dict[str, str | list[str]] | None:
-        return {name: name for name in self.groups} if isinstance(self.groups, list) else self.groups
+        warnings = [*as_warnings(notes, "keywords"), *found.query_warnings()]
+        if self.match == "graded":
+            warnings += threshold_warnings(context.asked, _NO_THRESHOLD)
+        return replace(found, warnings=tuple(warnings))
 
     def _texts(self, context: GoldContext, path: str, vocabulary: Vocabulary, groups: Sequence[str]) -> QueryTexts:
+        """Read the texts with the keywords in their file, or map them onto the keywords of some groups."""
         mapped = self.keywords == "mapped"
-        given = read_given_texts(path, vocabulary, self.separator, needed=self.keywords == "given", partly=mapped)
-        if given is not None and not mapped:
-            return given
-        skipped = self.without_keywords != "all"
-        return map_query_texts(path, vocabulary, self.mapping, context, groups, given, skipped=skipped)
+        labelled: list[LabelledText] | None = None
+        if self.keywords == "given" or any(KEYWORDS in text.fields for text in read_query_records(Source.open(path))):
+            labelled = read_labelled_texts(path, vocabulary, separator=self.separator, partly=mapped)
+            if not mapped:
+                return QueryTexts(
+                    [text.id for text in labelled],
+                    [text.text for text in labelled],
+                    [sorted(text.numbers) for text in labelled],
+                    path,
+                    {"keywords": "given"},
+                )
+        return self._mapped_texts(context, path, vocabulary, groups, labelled)
 
-    def _asked(
-        self, texts: QueryTexts, everything: Annotations, counted: Annotations, match: KeywordMatch
-    ) -> KeywordGold:
-        numbers = counted.vocabulary.number_of
-        known = [numbers.get(one, -1) for one in everything.vocabulary.keywords]
-        chosen = [[known[code] for code in codes if known[code] >= 0] for codes in texts.numbers]
-        return gold_from_keywords(counted, texts.ids, chosen, match, self.without_keywords, source=texts.source)
+    def _mapped_texts(
+        self,
+        context: GoldContext,
+        path: str,
+        vocabulary: Vocabulary,
+        groups: Sequence[str],
+        labelled: Sequence[LabelledText] | None,
+    ) -> QueryTexts:
+        """Map the texts onto keywords; with the quality of the mapping where some have labelled keywords as well."""
+        table, frame = self.mapping, read_queries(path)
+        ids, texts = frame["id"].to_list(), frame["text"].to_list()
+        settings = table.settings(context, table.method)
+        mapper = make_mapper(vocabulary, settings)
+        mapped = map_texts(texts, vocabulary, settings, context.progress, groups=groups, mapper=mapper)
+        about: dict[str, Any] = {
+            "keywords": "mapped",
+            "mapping": {
+                "method": settings.method,
+                "model": None if settings.method == "exact" else settings.model,
+                "threshold": mapper.threshold,
+                **({} if settings.diversity is None else {"diversity": settings.diversity}),
+                "queries": {
+                    name: text.to_json() for name, text in sorted(zip(ids, mapped, strict=True), key=itemgetter(0))
+                },
+            },
+        }
+        notes = list(mapper.notes)
+        if labelled is not None:
+            truth = {text.id: text.numbers for text in labelled}
 
-    def _cautions(self, asked: Sequence[NamedMeasure]) -> Iterator[ReportWarning]:
-        """Under graded, an item with any one of the keywords is relevant, unless a measure says from which grade on."""
-        loose = loose_measures(asked)
-        if self.match == "graded" and loose:
-            yield ReportWarning(
-                f"match = graded: {', '.join(loose)} count items that have any of the keywords; (rel=1), or the "
-                "dialect alfa, counts those that have all",
-                code="no-threshold",
-                count=len(loose),
+            def quality(extractions: Sequence[Extraction]) -> dict[str, Any]:
+                judged = [(text, truth[name]) for name, text in zip(ids, extractions, strict=True) if name in truth]
+                ours = [frozenset(text.numbers(vocabulary)) for text, _ in judged]
+                compared = compare_mappings(ours, [numbers for _, numbers in judged], vocabulary, groups)
+                by_group = {name: group.to_json() for name, group in compared.by_group.items()}
+                return {**compared.whole.to_json(), "groups": by_group}
+
+            about["quality"] = {table.method: quality(mapped)}
+            for method in dict.fromkeys(table.check):
+                if method == table.method:
+                    continue
+                try:
+                    other = map_texts(
+                        texts, vocabulary, table.settings(context, method), context.progress, groups=groups
+                    )
+                    about["quality"][method] = quality(other)
+                except MissingExtra as error:
+                    notes.append(f"the method {method} was not measured: {error}")
+        unmapped = sorted(name for name, text in zip(ids, mapped, strict=True) if not text.mapped)
+        if unmapped:
+            about["unmapped"] = unmapped
+            effect = "every item is relevant" if self.without_keywords == "all" else "left out"
+            synonyms = f" --synonyms {table.synonyms}" if table.synonyms else ""
+            file = Path(vocabulary.source).name
+            notes.append(
+                f"{plural(len(unmapped), 'text maps', 'texts map')} to no keyword by {settings.method}, {effect}: "
+                f"{join_names(unmapped, _LISTED_TEXTS)} (rankjury keywords TEXT --vocabulary {file} "
+                f"--method {settings.method}{synonyms} shows why)"
             )
+        return QueryTexts(ids, texts, [text.numbers(vocabulary) for text in mapped], path, about, tuple(notes))
 
     def faults(self) -> Iterator[tuple[str, str]]:
-        """Keys whose values are not known, or do not fit together."""
         try:
             KeywordMatch.parse(self.match)
         except RankjuryError as error:
@@ -223,10 +275,10 @@ class LoadedKeywords(LoadedGold):
         return len(self.everything) - bool(self.queries_are_items)
 
     def measures(self, asked: tuple[NamedMeasure, ...]) -> tuple[NamedMeasure, ...]:
-        """An item that has the id of a text is not that text, and is not dropped."""
+        """Return the measures; where texts ask, an item with a text's id is kept."""
         if self.queries_are_items:
             return asked
-        return tuple(replace(one, measure=one.measure.with_options({"self": "keep"})) for one in asked)
+        return tuple(replace(named, measure=named.measure.with_options({"self": "keep"})) for named in asked)
 
     def slices(self, wanted: Collection[str]) -> list[SliceTable]:
         """Return the queries by keyword and by group that they ask for; none where all keywords are rare.
@@ -236,16 +288,17 @@ class LoadedKeywords(LoadedGold):
         vocabulary = self.predicates.annotations.vocabulary
         asked = [self.predicates.codes_of(query).tolist() for query in range(len(self.predicates))]
         often = Counter(code for codes in asked for code in codes)
-        names = _names(vocabulary)
-        first = sorted(often, key=lambda code: (-often[code], code))[:_MOST_SLICES]
-        kept = {code for code in first if often[code] >= _FEWEST_QUERIES}
-        kept |= {code for code in often if f"{_KEYWORD}={names[code]}" in wanted}
-        if not kept:
+        counts = Counter(keyword.name for keyword in vocabulary.keywords)  # with the group where two groups have it
+        names = [keyword.name if counts[keyword.name] == 1 else str(keyword) for keyword in vocabulary.keywords]
+        first = sorted(often, key=lambda code: (-often[code], code))[:_MAX_SLICES]
+        shown = {code for code in first if often[code] >= _MIN_QUERIES}
+        shown |= {code for code in often if f"{_KEYWORD}={names[code]}" in wanted}
+        if not shown:
             return []
         table = pl.DataFrame(
             {
                 QUERY: self.predicates.queries.cast(pl.String),
-                _KEYWORD: [[names[code] if code in kept else _OTHERS for code in codes] for codes in asked],
+                _KEYWORD: [[names[code] if code in shown else _OTHERS for code in codes] for codes in asked],
                 _GROUP: [list(vocabulary.by_group(codes)) for codes in asked],
             },
             schema={QUERY: pl.String, _KEYWORD: pl.List(pl.String), _GROUP: pl.List(pl.String)},
@@ -258,13 +311,13 @@ class LoadedKeywords(LoadedGold):
         if not isinstance(loaded.ranking, Ranking):
             return loaded
         ranking = drop_self(loaded.ranking) if self.exclude_self else loaded.ranking
-        k = min(max(context.cuts, default=TOP), _MOST_LOOKED_AT)
+        k = min(max(context.cuts, default=TOP), _MAX_RESULTS)
         found = partial_matches(
             self.predicates, ranking, k, threshold=threshold, everything=self.everything, kept=self.show,
             ties=context.ties,
         )  # fmt: skip
         warnings = []
-        if found.unknown and not any(one.code == _UNKNOWN for one in loaded.warnings):
+        if found.unknown and not any(warning.code == _UNKNOWN for warning in loaded.warnings):
             many = plural(len(found.unknown), "result is", "results are")
             text = f"{many} of no annotated item, and never relevant: {join_names(found.unknown)}"
             warnings.append(ReportWarning(text, code=_UNKNOWN, count=len(found.unknown)))
@@ -277,10 +330,10 @@ class LoadedKeywords(LoadedGold):
         for query in self.show:
             if query not in known:
                 yield ReportWarning(f"show names {query}, which is no query, or was left out", code="unknown-query")
-        often = int((np.bincount(self.predicates.codes) >= _FEWEST_QUERIES).sum())
-        if often > _MOST_SLICES:
+        often = int((np.bincount(self.predicates.codes) >= _MIN_QUERIES).sum())
+        if often > _MAX_SLICES:
             yield ReportWarning(
-                f"slices are of the {_MOST_SLICES} keywords that most queries ask for, of {often:,}: the rest is "
+                f"slices are of the {_MAX_SLICES} keywords that most queries ask for, of {often:,}: the rest is "
                 f"{_KEYWORD}={_OTHERS}; a target's slice is always there",
                 code="many-keywords",
                 count=often,
@@ -295,8 +348,8 @@ class LoadedKeywords(LoadedGold):
         there = pl.Series(asked.rows_of(ids) >= 0)
         if not there.any():
             raise DataError(
-                f"no query has a vector: the queries are {join_names(ids, _FEW)}, "
-                f"the vectors are of {join_names(asked.ids, _FEW)}",
+                f"no query has a vector: the queries are {join_names(ids, _LISTED_IDS)}, "
+                f"the vectors are of {join_names(asked.ids, _LISTED_IDS)}",
                 where=asked.source,
                 expected="vectors with the queries' ids",
                 hint="Check prefixes, leading zeros, and that these files belong together.",
@@ -319,112 +372,6 @@ class LoadedKeywords(LoadedGold):
         return ids.filter(there), found
 
 
-def _names(vocabulary: Vocabulary) -> list[str]:
-    """Of each keyword its name, with the group where two groups have it."""
-    often = Counter(one.name for one in vocabulary.keywords)
-    return [one.name if often[one.name] == 1 else str(one) for one in vocabulary.keywords]
-
-
-def read_given_texts(
-    path: str, vocabulary: Vocabulary, separator: str, *, needed: bool, partly: bool = False
-) -> QueryTexts | None:
-    """The texts with the keywords that stand in their file; None where none does, unless they are ``needed``.
-
-    ``partly``: only those that have any.
-    """
-    if not needed and not any(KEYWORDS in one.fields for one in read_query_records(Source.open(path))):
-        return None
-    labelled = read_labelled_texts(path, vocabulary, separator=separator, partly=partly)
-    ids, texts = [one.id for one in labelled], [one.text for one in labelled]
-    return QueryTexts(ids, texts, [sorted(one.numbers) for one in labelled], path, {"keywords": "given"})
-
-
-def map_query_texts(
-    path: str,
-    vocabulary: Vocabulary,
-    table: MappingTable,
-    context: GoldContext,
-    groups: Sequence[str],
-    given: QueryTexts | None,
-    *,
-    skipped: bool = True,
-) -> QueryTexts:
-    """The texts mapped onto the keywords of some groups; where keywords are given as well, with how well it went.
-
-    ``skipped``: what becomes of those that map to none, to be told.
-    """
-    frame = read_queries(path)
-    ids, texts = frame["id"].to_list(), frame["text"].to_list()
-    settings = table.settings(context, table.method)
-    mapper = make_mapper(vocabulary, settings)
-    found = map_texts(texts, vocabulary, settings, context.progress, groups=groups, mapper=mapper)
-    about: dict[str, Any] = {"keywords": "mapped", "mapping": _mapping_to_json(settings, mapper.threshold, ids, found)}
-    notes = list(mapper.notes)
-    if given is not None:
-        judge = _Judge(vocabulary, groups, ids, dict(zip(given.ids, given.numbers, strict=True)))
-        about["quality"] = {table.method: judge.quality(found)}
-        for method in dict.fromkeys(table.check):
-            if method != table.method:
-                about["quality"] |= _checked(method, texts, vocabulary, table, context, judge, notes)
-    bare = sorted(name for name, one in zip(ids, found, strict=True) if not one.mapped)
-    if bare:
-        about["unmapped"] = bare
-        told = plural(len(bare), "text maps", "texts map")
-        so = "left out" if skipped else "every item is relevant"
-        synonyms = f" --synonyms {table.synonyms}" if table.synonyms else ""
-        why = f"rankjury keywords TEXT --vocabulary {Path(vocabulary.source).name} --method {settings.method}{synonyms}"
-        notes.append(f"{told} to no keyword by {settings.method}, {so}: {join_names(bare, _NAMED)} ({why} shows why)")
-    return QueryTexts(ids, texts, [one.numbers(vocabulary) for one in found], path, about, tuple(notes))
-
-
-@dataclass(frozen=True)
-class _Judge:
-    """Given keywords, of the groups that count."""
-
-    vocabulary: Vocabulary
-    groups: Sequence[str]
-    ids: Sequence[str]
-    given: Mapping[str, Sequence[int]]
-    """By text, of those that have any."""
-
-    def quality(self, found: Sequence[Extraction]) -> dict[str, Any]:
-        judged = [(one, self.given[name]) for name, one in zip(self.ids, found, strict=True) if name in self.given]
-        mine = [frozenset(one.numbers(self.vocabulary)) for one, _ in judged]
-        compared = compare_mappings(mine, [frozenset(numbers) for _, numbers in judged], self.vocabulary, self.groups)
-        groups = {name: one.to_json() for name, one in compared.by_group.items()}
-        return {**compared.whole.to_json(), "groups": groups}
-
-
-def _checked(
-    method: str,
-    texts: Sequence[str],
-    vocabulary: Vocabulary,
-    table: MappingTable,
-    context: GoldContext,
-    judge: _Judge,
-    notes: list[str],
-) -> dict[str, Any]:
-    """The quality of another method, where its libraries are installed."""
-    try:
-        found = map_texts(texts, vocabulary, table.settings(context, method), context.progress, groups=judge.groups)
-    except MissingExtra as error:
-        notes.append(f"the method {method} was not measured: {error}")
-        return {}
-    return {method: judge.quality(found)}
-
-
-def _mapping_to_json(
-    settings: MappingSettings, threshold: float, ids: Sequence[str], found: Sequence[Extraction]
-) -> dict[str, Any]:
-    return {
-        "method": settings.method,
-        "model": None if settings.method == "exact" else settings.model,
-        "threshold": threshold,
-        **({} if settings.diversity is None else {"diversity": settings.diversity}),
-        "queries": {name: one.to_json() for name, one in sorted(zip(ids, found, strict=True), key=itemgetter(0))},
-    }
-
-
 @register_draft(
     "keywords",
     "Items that have all keywords of a query: of a text, or of another item.",
@@ -435,7 +382,7 @@ def _mapping_to_json(
 def _draft_keywords(found: FolderContents) -> list[str]:
     table, columns = next(iter(found.annotated.items()), ("clips.csv", ["object_type", "behavior"]))
     queries = next((name for name in found.texts if name != table), None)
-    vectors = next((one for one in found.query_vectors), None)
+    vectors = next(iter(found.query_vectors), None)
     asks = queries is not None and (vectors is not None or (bool(found.runs) and not found.vectors))
     off = "" if asks else "# "
     measures = ["Recall", "Precision", "NDCG", "MAP"]

@@ -97,9 +97,9 @@ class ReferenceModelGold(VectorFiles, GoldTable):
         )
 
     def measure_faults(self, asked: Sequence[NamedMeasure]) -> Iterator[tuple[str, str]]:
-        """How ties are cut is told twice, here and by the measures: both must say the same."""
+        """Yield a fault where the measures cut ties in another way than this table."""
         right, wrong = ("gold=tied", "k") if self.ties == "any" else ("gold=k", "tied")
-        other = next((one.label for one in asked if one.measure["gold"] == wrong), None)
+        other = next((named.label for named in asked if named.measure["gold"] == wrong), None)
         if other is not None:
             yield "ties", f"is {self.ties!r}, but a measure is {other}; expected {right} with it"
 

@@ -72,10 +72,10 @@ class FusionSystem(SystemTable):
 
 
 def _with_the_rest(fused: Ranking, rankings: Sequence[Ranking]) -> Ranking:
-    """Of a closed set all are ranked: to those that stand below the depth of every list each gives 0."""
+    """Return the ranking with all items of a closed set: those below the depth of every list score 0."""
     dtype = fused.items.dtype if fused.items.dtype == ROW_NUMBER else pl.String
-    held = fused.frame().with_columns(pl.col(ITEM).cast(pl.String))
-    pairs = pl.concat([one.frame().select(QUERY, pl.col(ITEM).cast(pl.String)) for one in rankings]).unique()
-    rest = pairs.join(held, on=[QUERY, ITEM], how="anti").with_columns(pl.lit(0.0).alias(SCORE))
-    whole = ranking_from_frame(pl.concat([held, rest]), source=fused.source)
+    rows = fused.frame().with_columns(pl.col(ITEM).cast(pl.String))
+    pairs = pl.concat([ranking.frame().select(QUERY, pl.col(ITEM).cast(pl.String)) for ranking in rankings]).unique()
+    rest = pairs.join(rows, on=[QUERY, ITEM], how="anti").with_columns(pl.lit(0.0).alias(SCORE))
+    whole = ranking_from_frame(pl.concat([rows, rest]), source=fused.source)
     return replace(whole, items=whole.items.cast(dtype))

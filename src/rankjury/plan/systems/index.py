@@ -1,4 +1,4 @@
-"""The kind of system that is a vector index: built, searched, timed and compared with exact search."""
+"""Vector indexes as systems of a plan: built, searched, timed and compared with exact search."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -163,14 +163,14 @@ class IndexSystem(VectorFiles, SystemTable):
     def _stored(self, context: GoldContext, warnings: list[ReportWarning]) -> Vectors:
         """Read the vectors of an existing table; a file of vectors is only compared with them."""
         given = self.read(context)[0] if self.path else None
-        found = read_stored_vectors(self.engine, self.metric, self._opened(context), given)
-        warnings += as_warnings(found.notes, "stored-vectors")
-        if self.normalise and not are_units(found.vectors.values):
-            lengths = norms_of(found.vectors.values)
+        stored, notes = read_stored_vectors(self.engine, self.metric, self._opened(context), given)
+        warnings += as_warnings(notes, "stored-vectors")
+        if self.normalise and not are_units(stored.values):
+            lengths = norms_of(stored.values)
             between = f"{lengths.min():.4g} to {lengths.max():.4g}"
             text = f"normalise = true, but the stored vectors are not of length one: {between}"
             warnings.append(ReportWarning(text, code="not-normalised"))
-        return found.vectors
+        return stored
 
     def _own(self, context: SystemContext, corpus: Vectors, asked: Vectors, warnings: list[ReportWarning]) -> Ints:
         """Return the item of each query that is not to be found; warn of the same ids in different files."""
@@ -194,16 +194,16 @@ class IndexSystem(VectorFiles, SystemTable):
 
 def _check_filters(filters: Sequence[Filter | None], attributes: pl.DataFrame) -> Iterator[ReportWarning]:
     """Warn of values that no item has: a filter by them lets nothing pass."""
-    empty = [one for one in dict.fromkeys(filters) if one is not None and not filter_mask(attributes, one).any()]
+    empty = [value for value in dict.fromkeys(filters) if value and not filter_mask(attributes, value).any()]
     if empty:
-        lost = sum(one in empty for one in filters)
+        lost = sum(value in empty for value in filters)
         shown = ", ".join(map(str, empty[:_LISTED])) + (" …" if len(empty) > _LISTED else "")
         text = f"no item passes the filters of {plural(lost, 'query', 'queries')}: {shown}"
         yield ReportWarning(text, code="empty-filters", count=lost)
 
 
 def on_database(checked: "CheckedPlan", dsn: str | None) -> "CheckedPlan":
-    """The plan with its pgvector indexes in this database; as it is where there is none."""
+    """Return the plan with its pgvector indexes in this database; as it is where there is none."""
     if dsn is None:
         return checked
     systems = dict(checked.plan.systems)

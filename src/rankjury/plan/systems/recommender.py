@@ -1,4 +1,4 @@
-"""The kind of system that is a recommender: fitted on the training window, ranking the whole catalogue."""
+"""Recommenders as systems of a plan: fitted on the training window, ranking the whole catalogue."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -21,7 +21,7 @@ COLD_ITEMS = "cold_items"
 
 @SYSTEM_KINDS.register("recommender")
 class RecommenderSystem(SystemTable):
-    """A model that is fitted on the training window, or somebody's own scores."""
+    """A model that is fitted on the training window, or scores of another tool."""
 
     is_recommender = True
     kind: Literal["recommender"]
@@ -64,11 +64,16 @@ class RecommenderSystem(SystemTable):
         model = make_recommender(self.model, self.settings(context.path, context.loaded_gold))
         model.fit(task.train, task.features, context.progress)
         catalogue = int(task.in_catalogue.sum())
-        depth = self.depth or self._depth(context, catalogue)
+        looked_at = max(context.cuts, default=0)
+        if self.depth is not None:
+            depth = self.depth
+        elif context.deepest is None:
+            depth = default_depth(catalogue, context.cuts) or catalogue
+        else:
+            depth = max(context.deepest, looked_at) + 1  # one more, to see whether the last is tied with the next
         found = recommend(
             model, task, depth, cold=self.cold_users, source=self.model, progress=context.progress.step("Recommending")
         )
-        looked_at = max(context.cuts, default=0)
         warnings = as_warnings([*model.notes(), *found.notes(min(depth, looked_at))], "model")
         if depth < looked_at:
             text = f"recommends {depth:,} items to a user, and measures look at {looked_at:,}"
@@ -99,9 +104,3 @@ class RecommenderSystem(SystemTable):
             name: path(value) if name in kind.paths and isinstance(value, str) and value else value
             for name, value in self.params.items()
         }
-
-    def _depth(self, context: SystemContext, catalogue: int) -> int:
-        if context.deepest is None:
-            return default_depth(catalogue, context.cuts) or catalogue
-        looked_at = max(context.deepest, *context.cuts) if context.cuts else context.deepest
-        return looked_at + 1  # one more, to see whether the last is tied with the next

@@ -1,4 +1,4 @@
-"""The kind of system that is made of texts: items and queries are embedded while the plan runs, in chunks or whole."""
+"""Texts as systems of a plan: items and queries are embedded while the plan runs, in chunks or whole."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace

@@ -206,7 +206,7 @@ class TestSystems:
 class NotThere(Recommender):
     """Needs a library that nobody has."""
 
-    about = "cannot be had"
+    description = "cannot be had"
     extra = "recsys"
     libraries: ClassVar[tuple[str, ...]] = ("a_library_that_is_nowhere",)
 
