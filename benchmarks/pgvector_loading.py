@@ -22,7 +22,7 @@ from rankjury.core.params import resolve_params
 from rankjury.core.progress import NO_PROGRESS
 from rankjury.retrieval.engines.pgvector import Pgvector
 from rankjury.retrieval.engines.pgvector.connection import DatabaseAddress, DatabaseConnection, Session, quote_name
-from rankjury.retrieval.engines.pgvector.server import running
+from rankjury.retrieval.engines.pgvector.server import acquire, release
 from rankjury.retrieval.engines.pgvector.table import (
     VectorTable,
     create_statement,
@@ -94,7 +94,8 @@ def time_ways(rows: int, dimensions: int, rounds: int, folder: str) -> dict[str,
     ways = make_ways(vectors)
     found: dict[str, Any] = {way: [] for way in ways}
     sums = set()
-    with running(folder) as server:
+    server = acquire(folder)
+    try:
         session = Session(read_only=False)
         session.create_extension = True
         database = DatabaseConnection(DatabaseAddress(server=server), session)
@@ -107,6 +108,8 @@ def time_ways(rows: int, dimensions: int, rounds: int, folder: str) -> dict[str,
                 found[way].append(time.perf_counter() - start)
                 sums.add(database.connection.execute(CHECKSUM.format(quote_name(SCHEMA, "items"))).fetchone())
         database.drop()
+    finally:
+        release(server)
     return {**found, "same": len(sums) == 1, "postgresql": session.postgresql, "pgvector": session.pgvector}
 
 

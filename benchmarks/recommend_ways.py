@@ -64,7 +64,7 @@ def model_of(data: Arrays) -> Any:
     from rankjury.recsys.models import Recommender
 
     class Factors(Recommender):
-        about = "factors as they are"
+        description = "factors as they are"
 
         def fit(self, train: Any, features: Any, progress: Any = None) -> None: ...
 

@@ -61,7 +61,7 @@ from rankjury.recsys.models import RECOMMENDERS, Recommender
 
 @RECOMMENDERS.register("by-id")
 class ById(Recommender):
-    about = "items in the order of their ids"
+    description = "items in the order of their ids"
 
     def fit(self, train, features, progress=None):
         pass

@@ -116,11 +116,11 @@ CALLS: Mapping[str, Callable[[], str]] = {
     "find": lambda: f"{_archive().find('latest').name} {_archive().find('baseline:small').name}",
     "report": _each(lambda run: json.dumps(run.report.to_json())),
     "scores": _each(lambda run: _rows(run.scores())),
-    "queries": _each(lambda run: _rows(run.queries())),
+    "queries": _each(lambda run: _rows(run.tables.scan("queries.parquet"))),
     "answers": _each(_answers),
     "answer": _each(lambda run: run.answer("q03")),
-    "names": _each(lambda run: run.names()),
-    "texts": _each(lambda run: run.texts(["q01", "q02"])),
+    "names": _each(lambda run: run.tables.item_names()),
+    "texts": _each(lambda run: run.tables.query_texts(["q01", "q02"])),
     "faults": _each(lambda run: run.faults()),
     "whole report": _each(lambda run: json.dumps(run.report.to_json(queries=True))),
     "running": lambda: str(_archive().running()),
@@ -403,7 +403,7 @@ def _moved(rng: Random, case: Case, names: list[str]) -> Case:
     place = rng.choice(
         (
             "x",
-            ".x.1-ab.part/y",
+            ".x.1-5-0123abcd-ab.part/y",
             "20260109T063000Z-small-00000000/manifest.json",
             "\x1b[31m/manifest.json",
             "é/manifest.json",
