@@ -175,7 +175,7 @@ def test_every_key_of_a_plan_is_on_the_page() -> None:
 def test_limits_of_the_security_page_are_those_of_the_code() -> None:
     page = (ROOT / "SECURITY.md").read_text(encoding="utf-8")
     assert most_unpacked(1) == 256_000_000 and "256 MB" in page
-    assert web._MOST_BYTES == 64_000_000 and "an answer of 64 MB" in page
+    assert web._MAX_BYTES == 64_000_000 and "an answer of 64 MB" in page
     assert ENGINES.get("endpoint").open_params["timeout"].default == 10 and "10 s by default" in page
     assert surroundings._SECONDS_FOR_GIT == 2 and "| 2 s " in page
     assert cli._MOST_THREADS == 1024 and "1 to 1,024" in page

@@ -101,7 +101,7 @@ def test_blocks_of_queries_refuse_err_without_a_maximum(tmp_path: Path) -> None:
 
 
 def test_time_is_linear_in_the_judged_items_of_a_query() -> None:
-    """Of 500,000 judged items it took 217 seconds; it takes about 0.05."""
+    """A quadratic search took 217 s for 500,000 judged items; this takes about 0.05 s of processor time."""
     number = 500_000
     grades = np.random.default_rng(0).integers(0, 3, number).astype(float)
     gold = rankjury.as_gold(pl.DataFrame({"query_id": ["q"] * number, "item_id": np.arange(number), "grade": grades}))
@@ -109,7 +109,7 @@ def test_time_is_linear_in_the_judged_items_of_a_query() -> None:
         pl.DataFrame({"query_id": ["q"] * number, "item_id": np.arange(number), "score": -np.arange(float(number))})
     )
     judged = MatchedRanking(gold, ranking).judge()
-    started = time.perf_counter()
+    started = time.process_time()
     found = err(judged, None, max=20.0)
-    assert time.perf_counter() - started < 5
+    assert time.process_time() - started < 5
     assert 0 < found[0] < 1
