@@ -14,6 +14,7 @@ import polars as pl
 import pytest
 from scipy import stats
 
+from rankjury.retrieval.agreement import stats as agreement_stats
 from tests.cli.conftest import Rankjury
 from tests.cli.made import tree
 from tests.cli.support import Outcome, check_failure, check_width, put, report_of
@@ -46,6 +47,7 @@ def put_npz(name: str, vectors: Matrix, ids: list[str] = IDS) -> str:
 @pytest.fixture(autouse=True)
 def vectors(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "1700000000")
+    monkeypatch.setattr(agreement_stats, "MOST_RESAMPLES", 100)  # each ranks all pairs anew: most of a call's time
     for name, space in SPACES.items():
         put_npz(f"{name}.npz", space)
         Path("bare").mkdir(exist_ok=True)
@@ -54,7 +56,7 @@ def vectors(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def agreed(rankjury: Rankjury, *arguments: str) -> Form:
-    """Over few pairs, unless it is said how many."""
+    """Return the report of a call over few pairs, unless the arguments say how many."""
     few = [] if "--pairs" in arguments or "--over" in arguments else ["--pairs", "100"]
     return report_of(rankjury("agree", *arguments, *few, "--json", "-q"))
 
