@@ -6,11 +6,9 @@ query's vector (an array of one dimension) or, with ``text = true``, its text. I
 """
 
 import inspect
-import json
-import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 import polars as pl
@@ -24,29 +22,29 @@ from rankjury.core.version import __version__
 from rankjury.errors import DataError, RankjuryError, UsageError
 from rankjury.retrieval.engines.base import ENGINES, Engine, Filter, stack_rows
 from rankjury.retrieval.engines.endpoint.messages import (
-    Client,
     Counters,
     ResponseReader,
     json_template,
+    parse_setting,
     shorten_line,
     url_template,
 )
+
+if TYPE_CHECKING:
+    from rankjury.retrieval.engines.endpoint.http import HttpClient
 
 _ARGUMENTS = "a query and k"
 _DEFAULT_BODY = '{"vector": {vector}, "k": {k}}'
 _HEADER = re.compile(
     r"([A-Za-z0-9-]+)\s*=\s*(?:(Bearer|Basic|Token|ApiKey|Api-Key)\s+)?env:([A-Za-z_]\w*)", re.IGNORECASE
 )
-_DEFAULT_HEADERS = {
-    "Accept": "application/json",
-    "Content-Type": "application/json",
-    "User-Agent": f"rankjury/{__version__}",
-}
-_MAX_NAMES = 5
 
 
 class FunctionClient:
-    """Client of a Python function: calls it with ``filter=`` where it has a parameter of that name."""
+    """Client of a Python function, with the interface of ``HttpClient``.
+
+    The function is called with ``filter=`` where it has a parameter of that name.
+    """
 
     def __init__(self, name: str, params: Mapping[str, Any], *, takes_texts: bool) -> None:
         if not is_function_name(name):
@@ -148,9 +146,9 @@ class Endpoint(Engine):
         ids, scores = self._reader.read(self._client.ask(query, k, filter))
         unknown = [name for name in ids if name not in self._rows]
         if unknown and self.settings["unknown"] == "error":
-            names = ", ".join(self._client.clean(name) for name in unknown[:_MAX_NAMES])
+            names = ", ".join(self._client.clean(name) for name in unknown[:5])
             raise DataError(
-                f"found ids that are not of the corpus: {names}{' …' if len(unknown) > _MAX_NAMES else ''}",
+                f"found ids that are not of the corpus: {names}{' …' if len(unknown) > 5 else ''}",
                 where=self._client.shown,
                 expected="ids of the corpus",
                 hint='unknown = "skip" leaves them out.',
@@ -183,15 +181,12 @@ class Endpoint(Engine):
         self._client.close()
 
 
-def _create_client(settings: Params, counters: Counters) -> Client:
+def _create_client(settings: Params, counters: Counters) -> "FunctionClient | HttpClient":
     url, call = str(settings["url"]), str(settings["call"])
     if bool(url) == bool(call):
         found = "both url and call are given" if url else "neither url nor call is given"
         raise UsageError(found, expected='url = "http://…" or call = "module:function"')
-    try:
-        params = json.loads(str(settings["params"]) or "{}")
-    except (ValueError, RecursionError) as error:
-        raise UsageError(f"params are not valid JSON: {error}", expected='something like {"lang": "en"}') from error
+    params = parse_setting(str(settings["params"]) or "{}", "params are", '{"lang": "en"}')
     if not isinstance(params, dict):
         raise UsageError("params are not a JSON object", expected='something like {"lang": "en"}')
     params = {
@@ -206,7 +201,7 @@ def _create_client(settings: Params, counters: Counters) -> Client:
     return FunctionClient(call, params, takes_texts=bool(settings["text"]))
 
 
-def _http_client(url: str, settings: Params, params: Mapping[str, Any], counters: Counters) -> Client:
+def _http_client(url: str, settings: Params, params: Mapping[str, Any], counters: Counters) -> "HttpClient":
     from rankjury.retrieval.engines.endpoint.http import HttpClient, read_address  # http and ssl: only needed here
 
     address = read_address(url)
@@ -221,7 +216,9 @@ def _http_client(url: str, settings: Params, params: Mapping[str, Any], counters
         found = "both {text} and {vector}" if "text" in names else "neither {text} nor {vector}"
         raise UsageError(f"{found} in the url and the body", where=address.shown, expected="one of them")
     secret = dict(_read_headers(str(settings["headers"])))
-    headers = _DEFAULT_HEADERS | {name: f"{scheme} {value}".strip() for name, (scheme, value) in secret.items()}
+    json_type = "application/json"
+    headers = {"Accept": json_type, "Content-Type": json_type, "User-Agent": f"rankjury/{__version__}"}
+    headers |= {name: f"{scheme} {value}".strip() for name, (scheme, value) in secret.items()}
     masker = Masker()
     masker.json(params)
     masker.settings({name: settings[name] for name in ("url", "params", "body")})
@@ -240,9 +237,7 @@ def _read_headers(text: str) -> Iterator[tuple[str, tuple[str, str]]]:
             expected = "NAME=env:VARIABLE, or NAME=Bearer env:VARIABLE"
             raise UsageError(f"header {number} is not from the environment", expected=expected)
         name, scheme, variable = match.groups()
-        value = os.environ.get(variable, "").strip()
-        if not value:
-            raise UsageError(f"the environment variable {variable} is not set", expected=f"the value of header {name}")
+        value = read_variable(f"env:{variable}", f"the value of header {name}")
         if not (value.isascii() and value.isprintable()):
             raise UsageError(f"the value of {variable} is not valid in a header", expected="a line of ASCII")
         yield name, (scheme or "", value)

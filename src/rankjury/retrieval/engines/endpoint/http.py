@@ -18,11 +18,8 @@ from rankjury.core.secrets import mask_url, redact
 from rankjury.errors import DataError, UsageError
 from rankjury.retrieval.engines.endpoint.messages import Counters, Template, shorten_line
 
-_PAUSE, _MAX_PAUSE = 0.1, 2.0
-_OK, _TEMPORARY = 200, (429, 502, 503, 504)
 _MAX_BYTES = 64_000_000
 """Limit for a response with its headers."""
-_GZIP = b"\x1f\x8b"
 
 
 class _Timed:
@@ -75,9 +72,8 @@ class _Connection(HTTPConnection):
         super().__init__(address.host, address.port or (443 if address.scheme == "https" else 80))
         if address.scheme == "https" and self.port == 443:
             self.default_port = 443
-        self._tls: ssl.SSLContext | None = None
-        if address.scheme == "https":
-            self._tls = ssl.create_default_context()
+        self._tls = ssl.create_default_context() if address.scheme == "https" else None
+        if self._tls is not None:
             self._tls.sslsocket_class = _TlsSocket
 
     def begin(self, until: float) -> None:
@@ -103,39 +99,38 @@ class _Connection(HTTPConnection):
         """Try the addresses of the host, one after the other."""
         failed: OSError = OSError("the name of the host has no address")
         for family, kind, protocol, _, place in _look_up(self.host, self.port, self.until):
-            made = _Socket(family, kind, protocol)
-            made.until = self.until
+            opened = _Socket(family, kind, protocol)
+            opened.until = self.until
             try:
-                made.hurry()
-                made.connect(place)
+                opened.hurry()
+                opened.connect(place)
+                return opened
             except OSError as error:
-                made.close()
+                opened.close()
                 failed = error
-            else:
-                return made
         raise failed
 
 
 def _look_up(host: str, port: int, until: float) -> list[Any]:
     """Return the addresses of a host. The system's lookup knows no time limit, so it is done in a thread."""
-    found: list[Any] = []
+    results: list[Any] = []
 
     def look_up() -> None:
         try:
-            found.append(socket.getaddrinfo(host, port, 0, socket.SOCK_STREAM))
-        except (OSError, UnicodeError) as error:
-            found.append(error)
+            results.append(socket.getaddrinfo(host, port, 0, socket.SOCK_STREAM))
+        except UnicodeError:
+            results.append(OSError("the host has no valid name"))
+        except OSError as error:
+            results.append(error)
 
     thread = Thread(target=look_up, daemon=True)
     thread.start()
     thread.join(max(0.0, until - monotonic()))
-    if not found:
+    if not results:
         raise TimeoutError
-    if isinstance(found[0], UnicodeError):
-        raise OSError("the host has no valid name") from None
-    if isinstance(found[0], OSError):
-        raise found[0]
-    return list(found[0])
+    if isinstance(results[0], OSError):
+        raise results[0]
+    return list(results[0])
 
 
 @dataclass(frozen=True)
@@ -161,11 +156,8 @@ def read_address(url: str) -> Address:
     except ValueError:  # whose text repeats the url
         raise UsageError("the url cannot be read", expected=expected) from None
     if parts.username is not None or parts.password is not None:
-        raise UsageError(
-            "the url holds a user name or a password",
-            expected="them in a header, from the environment",
-            hint='Write headers = "Authorization=Basic env:MY_TOKEN".',
-        )
+        expected, hint = "them in a header, from the environment", 'Write headers = "Authorization=Basic env:MY_TOKEN".'
+        raise UsageError("the url holds a user name or a password", expected=expected, hint=hint)
     if parts.scheme not in ("http", "https") or not host or "{" in parts.netloc:
         raise UsageError("the url is not one of http or https", expected=expected)
     path = parts.path or "/"
@@ -190,14 +182,16 @@ class HttpClient:
     ) -> None:
         self.address, self.target, self.body = address, target, body
         self.shown = address.shown
+        """The URL without secrets."""
         self.timeout, self.retries = timeout, retries
         names = target.names | (body.names if body else set())
         self.takes_texts, self.sends_filter = "text" in names, "filter" in names
-        self._headers, self._secrets, self._counters = dict(headers), tuple(secrets), counters
+        self._headers, self._secrets, self._counters = headers, secrets, counters
         """``_secrets``: in every encoding in which the service may repeat them."""
         self._connection: _Connection | None = None
 
     def ask(self, query: Any, k: int, filter: Mapping[str, str] | None) -> Any:
+        """Return the response as it came; ``filter``: the attribute that items must have, and its value."""
         values = {"text": query, "vector": query, "k": k, "filter": filter}
         target = self.target.fill(values)
         body = None if self.body is None else self.body.fill(values).encode("utf-8", "backslashreplace")
@@ -207,7 +201,7 @@ class HttpClient:
         except RecursionError:
             raise self._failed("the answer is nested too deeply") from None
         except ValueError:  # whose text may hold what was sent
-            found = "compressed" if content.startswith(_GZIP) else f"not valid JSON: {self.clean(content)}"
+            found = "compressed" if content.startswith(b"\x1f\x8b") else f"not valid JSON: {self.clean(content)}"
             raise self._failed(f"the answer is {found}") from None
 
     def for_thread(self) -> Self:
@@ -225,7 +219,7 @@ class HttpClient:
         for attempt in range(self.retries + 1):
             if attempt:
                 self._counters.add("retried")
-                sleep(min(_MAX_PAUSE, _PAUSE * 2 ** (attempt - 1)))
+                sleep(min(2.0, 0.1 * 2 ** (attempt - 1)))
             last = attempt == self.retries
             try:
                 response, content = self._answer(target, body)
@@ -233,9 +227,9 @@ class HttpClient:
                 if last:
                     raise self._describe_failure(error) from None
                 continue
-            if response.status == _OK:
+            if response.status == 200:
                 return content
-            if last or response.status not in _TEMPORARY:
+            if last or response.status not in (429, 502, 503, 504):
                 raise self._describe_refusal(response, content)
         raise AssertionError("the last attempt has returned or raised")
 

@@ -4,48 +4,21 @@ import json
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 from math import isfinite
 from numbers import Integral, Real
 from sys import float_info
 from threading import Lock
-from typing import Any, Protocol, Self
+from typing import Any, Self
 from urllib.parse import quote, urlencode
 
 from rankjury.core.secrets import PLACES, quote_places
 from rankjury.errors import DataError, UnknownName, UsageError
 
 _MAX_SHOWN = 200
-_MAX_NAMES = 10
-_LARGEST = float_info.max
-"""JSON has integers that no float can hold."""
 _NAMES = "|".join(PLACES)
 _IN_JSON = re.compile(rf'(?<!\\)"\{{(?P<whole>{_NAMES})\}}"|\{{(?P<within>{_NAMES})\}}')
 _IN_URL = re.compile(rf"\{{(?P<within>{_NAMES})\}}")
-_SAFE_IN_URLS = "%/:=&?~+!$,;'@()*[]"
-
-
-class Client(Protocol):
-    """Sends one query at a time; used by one thread at a time."""
-
-    shown: str
-    """The URL or the function, without secrets."""
-    takes_texts: bool
-    sends_filter: bool
-    """Whether the filter is sent with the query."""
-
-    def ask(self, query: Any, k: int, filter: Mapping[str, str] | None) -> Any:
-        """Return the response as it came; ``filter``: the attribute that items must have, and its value."""
-        ...
-
-    def clean(self, text: str) -> str:
-        """Return what may be shown of a response: shortened, and without secrets."""
-        ...
-
-    def for_thread(self) -> Self:
-        """Return a client for another thread."""
-        ...
-
-    def close(self) -> None: ...
 
 
 class Counters:
@@ -105,17 +78,21 @@ def json_template(text: str, params: Mapping[str, Any]) -> Template:
         if name not in PLACES:
             raise UnknownName("place to fill", name, PLACES, where="body")
 
-    try:
-        body = json.loads(quote_places(text, check_place))
-    except (ValueError, RecursionError) as error:
-        expected = 'something like {"vector": {vector}, "k": {k}}'
-        raise UsageError(f"the body is not valid JSON: {error}", expected=expected) from error
+    body = parse_setting(quote_places(text, check_place), "the body is", '{"vector": {vector}, "k": {k}}')
     if params:
         if not isinstance(body, dict):
             raise UsageError("params cannot be merged into a body that is not an object", expected="a body like {…}")
         body = _merge(body, params)
     writers = {"whole": _as_json, "within": lambda value: _as_json(_as_text(value))[1:-1]}
     return Template.parse(json.dumps(body, ensure_ascii=False), _IN_JSON, writers)
+
+
+def parse_setting(text: str, which: str, example: str) -> Any:
+    """Parse the JSON of a setting: ``which`` ("the body is") and ``example`` are for the error."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise UsageError(f"{which} not valid JSON: {error}", expected=f"something like {example}") from error
 
 
 def url_template(target: str, params: Mapping[str, Any]) -> Template:
@@ -125,7 +102,7 @@ def url_template(target: str, params: Mapping[str, Any]) -> Template:
         target += f"{'&' if '?' in target else '?'}{pairs}"
     writers = {"within": lambda value: quote(_as_text(value), safe="", errors="replace")}
     parsed = Template.parse(target, _IN_URL, writers)
-    return Template(tuple(quote(part, safe=_SAFE_IN_URLS) for part in parsed.fixed), parsed.places)
+    return Template(tuple(quote(part, safe="%/:=&?~+!$,;'@()*[]") for part in parsed.fixed), parsed.places)
 
 
 def _merge(body: Mapping[str, Any], params: Mapping[str, Any]) -> dict[str, Any]:
@@ -169,14 +146,11 @@ class ResponseReader:
         scores = [score for _, score in pairs if score is not None]
         if scores and len(scores) < len(ids):
             raise DataError("some results have a score and others have none", where=self.where)
-        rise = next((place for place in range(1, len(scores)) if scores[place] > scores[place - 1]), None)
-        if rise is not None:
-            raise DataError(
-                f"the score of result {rise + 1} is better than that of the one before it",
-                where=self.where,
-                expected="the best first",
-                hint='Distances are named with a minus: score = "-distance". score = "" goes by the order alone.',
-            )
+        for number, (better, worse) in enumerate(pairwise(scores), 2):
+            if worse > better:
+                found = f"the score of result {number} is better than that of the one before it"
+                hint = 'Distances are named with a minus: score = "-distance". score = "" goes by the order alone.'
+                raise DataError(found, where=self.where, expected="the best first", hint=hint)
         return ids, scores or None
 
     def _read_result(self, result: Any) -> tuple[str, float | None]:
@@ -198,7 +172,7 @@ class ResponseReader:
                 value = value[int(part)]
             else:
                 is_object = isinstance(value, Mapping)
-                names = ", ".join(sorted(map(str, value))[:_MAX_NAMES]) if is_object else _describe(value)
+                names = ", ".join(sorted(map(str, value))[:10]) if is_object else _describe(value)
                 expected = f"one of what is there: {self.clean(names) or 'nothing'}"
                 raise DataError(f"found no {part!r} of the path {path!r}", where=self.where, expected=expected)
         return value
@@ -213,7 +187,8 @@ class ResponseReader:
     def _read_score(self, value: Any) -> float:
         if not isinstance(value, bool) and isinstance(value, Real):
             number: Any = value
-            if abs(number) <= _LARGEST if isinstance(number, int) else isfinite(number):
+            # JSON has integers that no float can hold.
+            if abs(number) <= float_info.max if isinstance(number, int) else isfinite(number):
                 return -float(number) if self.score.startswith("-") else float(number)
         raise DataError(f"found {_describe(value)} as a score", where=self.where, expected="a finite number")
 
