@@ -34,7 +34,7 @@ WORKER = """
     engine = Pgvector(settings={"folder": sys.argv[1]})
     engine.build(np.eye(50, dtype=np.float32), pl.Series(range(50)))
     engine.search(np.eye(50, dtype=np.float32), 3)
-    print(engine._server.pid, engine._server.home.root, flush=True)
+    print(engine._server._process.pid, engine._server.home.root, flush=True)
     time.sleep(60)
 """
 
@@ -67,8 +67,8 @@ def is_running(pid: int) -> bool:
 
 def kill(server: EmbeddedServer | None) -> None:
     """Its first process; the others end by themselves, but may answer until they find out."""
-    assert server is not None and server.pid is not None
-    first = psutil.Process(server.pid)
+    assert server is not None and server._process.pid is not None
+    first = psutil.Process(server._process.pid)
     others = first.children()
     first.kill()
     psutil.wait_procs(others, timeout=30)
@@ -83,7 +83,7 @@ def test_engines_share_a_server_which_goes_with_the_last(folder: Path) -> None:
         with Pgvector(settings=settings) as other:
             other.build(CORPUS[:50], IDS[:50])
             assert other._server is server and server.users == 2
-        pid = server.pid
+        pid = server._process.pid
         assert pid is not None and is_running(pid)
         assert one.search(CORPUS[:3], 1).items.ravel().tolist() == [0, 1, 2]
     assert not is_running(pid) and list(folder.iterdir()) == []
@@ -94,10 +94,10 @@ def test_a_server_that_is_killed_is_started_again_with_its_data(folder: Path) ->
     with Pgvector("l2", {"folder": str(folder)}) as engine:
         engine.build(CORPUS, IDS)
         before = engine.search(CORPUS, 5, {"ef_search": 100})
-        pid = engine._server.pid
+        pid = engine._server._process.pid
         kill(engine._server)
         after = engine.search(CORPUS, 5, {"ef_search": 100})
-        assert engine._server.pid != pid
+        assert engine._server._process.pid != pid
         np.testing.assert_array_equal(after.items, before.items)
         assert engine.metadata()["proof"]["index"]["used"] is True
     assert list(folder.iterdir()) == []
@@ -108,13 +108,13 @@ def test_a_server_that_is_killed_while_it_is_loaded_is_loaded_again(folder: Path
 
     def kill_once(what: str, done: int, of: int) -> None:
         if not killed and engine._server is not None:
-            killed.append(engine._server.pid)
+            killed.append(engine._server._process.pid)
             kill(engine._server)
 
     with Pgvector("l2", {"folder": str(folder)}) as engine:
         corpus = np.repeat(CORPUS, 20, axis=0) + np.arange(20, dtype=np.float32).repeat(len(CORPUS))[:, None]
         engine.build(corpus, pl.Series(range(len(corpus))), {"index": "none"}, progress=Progress(kill_once))
-        assert killed and engine._server.pid not in killed
+        assert killed and engine._server._process.pid not in killed
         found = engine.search(corpus[:5], 1)
         np.testing.assert_allclose(found.scores, 0.0)
         assert engine.metadata()["table_bytes"] > corpus.nbytes
@@ -142,7 +142,7 @@ def test_what_a_killed_run_left_is_cleared_by_the_next(folder: Path) -> None:
     try:
         assert not is_running(pid) and not root.exists()
         other = EmbeddedServer(str(folder))
-        assert server.pid is not None and is_running(server.pid), "one in use is left alone"
+        assert server._process.pid is not None and is_running(server._process.pid), "one in use is left alone"
         other.stop()
     finally:
         release(server)

@@ -19,7 +19,7 @@ from rankjury.retrieval.engines.pgvector.connection import (
     import_psycopg,
     quote_name,
 )
-from rankjury.retrieval.engines.pgvector.search import PlanProof, SearchRequest, ignored_params
+from rankjury.retrieval.engines.pgvector.search import METHOD_OF, PlanProof, SearchRequest
 from rankjury.retrieval.engines.pgvector.server import EmbeddedServer, acquire, find_package, release
 from rankjury.retrieval.engines.pgvector.table import (
     KINDS,
@@ -37,11 +37,7 @@ from rankjury.retrieval.engines.pgvector.table import (
 )
 from rankjury.retrieval.knn.search import Neighbours
 
-_MAX_STORED = 16_000
 _MAX_INDEXED = {"vector": 2_000, "halfvec": 4_000}
-_LEAST_MEMORY, _MEGABYTE = 64, 1 << 20
-_NEIGHBOUR, _ELEMENT, _MARGIN = 16, 256, 1.3
-"""Bytes of a graph per neighbour and per item beside its vector, in pgvector's layout; and a safety factor."""
 _OTHER_SCHEMAS = (
     r"SELECT nspname FROM pg_namespace WHERE nspname ~ '^rankjury_[0-9a-f]{12}$' AND nspname <> %s ORDER BY 1"
 )
@@ -117,7 +113,7 @@ class Pgvector(Engine):
         if self._existing:
             return values
         kind, index = str(values["type"]), str(values["index"])
-        most = _MAX_STORED if index == "none" else _MAX_INDEXED[kind]
+        most = 16_000 if index == "none" else _MAX_INDEXED[kind]
         if dimensions > most:
             hint = "Use type halfvec, or index none." if most == _MAX_INDEXED["vector"] else "Use index none."
             where = f"{kind} of pgvector" if index == "none" else f"an index of pgvector over {kind}"
@@ -140,7 +136,8 @@ class Pgvector(Engine):
             return
         self._has_schema = True
         self._table = database.retrying(lambda: self._create(database.connection, vectors, progress))
-        notes = list(database.notices)
+        # Notices that something exists already, or does not exist, are omitted.
+        notes = [notice for notice in database.notices if not notice.endswith("skipping")]
         if self._server is None:  # schemas of other runs in the user's database may be in use: they are only named
             others = database.retrying(lambda: database.connection.execute(_OTHER_SCHEMAS, (self._schema,)).fetchall())
             notes += [f"the schema {name} is of another run: drop it if that is over" for (name,) in others]
@@ -200,9 +197,10 @@ class Pgvector(Engine):
 
     def search(self, queries: Any, k: int, params: Params | None = None, **options: Any) -> Neighbours:
         methods = self._opened()[0].indexes.values()
-        for name in ignored_params(params or (), methods):
-            kinds = " and ".join(sorted(set(methods))) or "none"
-            self._proof.note(f"{name} has no effect on an index of kind {kinds}")
+        for name in params or ():
+            if name in METHOD_OF and METHOD_OF[name] not in methods:
+                kinds = " and ".join(sorted(set(methods))) or "none"
+                self._proof.note(f"{name} has no effect on an index of kind {kinds}")
         return super().search(queries, k, params, **options)
 
     def _search(
@@ -234,9 +232,10 @@ class Pgvector(Engine):
             return {}
         table, database = self._table, self._index
         sizes = database.retrying(lambda: table_bytes(database.connection, table))
-        moved = []
+        notes = list(self._proof.notes)
         if self._server is not None and self._server.home.moved:
-            moved = ["the data was kept among the system's temporary files: PostgreSQL may not go to the folder given"]
+            moved = "the data was kept among the system's temporary files: PostgreSQL may not go to the folder given"
+            notes.insert(0, moved)
         return {
             "postgresql": self._session.postgresql,
             "pgvector": ".".join(map(str, self._session.pgvector)),
@@ -247,7 +246,7 @@ class Pgvector(Engine):
             "table_bytes": sizes[1],
             "indexes": dict(table.indexes),
             "proof": self._proof.to_json(),
-            "notes": [*moved, *self._proof.notes],
+            "notes": notes,
         }
 
     def for_thread(self) -> Self:
@@ -295,8 +294,9 @@ class Pgvector(Engine):
 
 def _build_memory(table: VectorTable, built: Mapping[str, Setting]) -> dict[str, str]:
     """Return settings with the memory that a graph needs, within the limit: workers reserve all of it at once."""
-    most = int(built["memory"])
+    megabytes = int(built["memory"])
     if built["index"] == "hnsw":
-        item = table.dimensions * int(KINDS[table.kind][-1]) + 2 * int(built["m"]) * _NEIGHBOUR + _ELEMENT
-        most = min(most, _LEAST_MEMORY + int(_MARGIN * item * table.items / _MEGABYTE))
-    return {"maintenance_work_mem": f"{most}MB", "max_parallel_maintenance_workers": str(built["workers"])}
+        # In pgvector's layout, a graph takes 16 bytes per neighbour, and 256 per item beside its vector.
+        item_bytes = table.dimensions * int(KINDS[table.kind][-1]) + 2 * int(built["m"]) * 16 + 256
+        megabytes = min(megabytes, 64 + int(1.3 * item_bytes * table.items / (1 << 20)))
+    return {"maintenance_work_mem": f"{megabytes}MB", "max_parallel_maintenance_workers": str(built["workers"])}

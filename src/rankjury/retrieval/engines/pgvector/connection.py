@@ -14,12 +14,6 @@ Result = TypeVar("Result")
 
 _WAITS = (0.1, 0.4, 1.5, 3.0, 5.0)
 """Seconds before each further attempt to reach a server that was lost."""
-_OPEN_WITHIN = 10
-_NOTICE_DEAD_SERVERS = {
-    "keepalives_idle": 30, "keepalives_interval": 10, "keepalives_count": 3, "tcp_user_timeout": 60_000,
-}  # fmt: skip
-"""A server whose machine is gone is noticed after a minute; in seconds, the last one in milliseconds."""
-_SHOWN = ("host", "port", "dbname")
 _EXTENSION = """
 SELECT e.extversion, n.nspname FROM pg_extension e JOIN pg_namespace n ON n.oid = e.extnamespace
 WHERE e.extname = 'vector'
@@ -59,8 +53,8 @@ class DatabaseAddress:
     def __str__(self) -> str:
         if self._server is not None:
             return "embedded"
-        values = {name: str(self._parameters[name]) for name in _SHOWN if name in self._parameters}
-        return " ".join(f"{name}={redact(value, self._secrets)}" for name, value in values.items())
+        shown = [name for name in ("host", "port", "dbname") if name in self._parameters]
+        return " ".join(f"{name}={redact(str(self._parameters[name]), self._secrets)}" for name in shown)
 
     def clean(self, text: object) -> str:
         """Return a message of a library as one line without secrets."""
@@ -70,7 +64,9 @@ class DatabaseAddress:
         """Open a connection without prepared statements, whose plans would outlive the settings they were made with."""
         if self._server is not None:
             self._server.ensure_running()
-        defaults = {"connect_timeout": _OPEN_WITHIN, "application_name": "rankjury", **_NOTICE_DEAD_SERVERS}
+        # A server whose machine is gone is noticed after a minute; in seconds, the last one in milliseconds.
+        alive = {"keepalives_idle": 30, "keepalives_interval": 10, "keepalives_count": 3, "tcp_user_timeout": 60_000}
+        defaults = {"connect_timeout": 10, "application_name": "rankjury", **alive}
         return self._psycopg.connect(**defaults | self._parameters, autocommit=True, prepare_threshold=None)
 
 
@@ -93,14 +89,11 @@ class Session:
         """
         if self.create_extension:
             connection.execute("CREATE EXTENSION IF NOT EXISTS vector")
-        found = connection.execute(_EXTENSION).fetchone()
-        if found is None:
-            raise DataError(
-                "the database has no extension vector",
-                where="PostgreSQL",
-                hint="Run CREATE EXTENSION vector once, as a user with the right to do so.",
-            )
-        version, schema = found
+        extension = connection.execute(_EXTENSION).fetchone()
+        if extension is None:
+            hint = "Run CREATE EXTENSION vector once, as a user with the right to do so."
+            raise DataError("the database has no extension vector", where="PostgreSQL", hint=hint)
+        version, schema = extension
         self.pgvector = tuple(int(part) for part in re.findall(r"\d+", version))
         self.postgresql = str(connection.info.parameter_status("server_version"))
         self.path = list(connection.execute("SELECT current_schemas(false)::text[]").fetchone()[0])
@@ -127,14 +120,9 @@ class DatabaseConnection:
         """The open connection, or a new one."""
         if self._connection is None or self._connection.closed:
             self._connection, self._settings, self._last_settings = self.address.open(), {}, None
-            self._connection.add_notice_handler(self._add_notice)
+            self._connection.add_notice_handler(lambda notice: self.notices.append(str(notice.message_primary)))
             self.session.set_up(self._connection)
         return self._connection
-
-    def _add_notice(self, notice: Any) -> None:
-        """Record a notice, except that something exists already or does not exist."""
-        if not str(notice.message_primary).endswith("skipping"):
-            self.notices.append(str(notice.message_primary))
 
     def open(self) -> None:
         """Connect for the first time, without retries."""

@@ -6,7 +6,7 @@ An exact scan that would use an index is an error.
 """
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Self
 
@@ -20,23 +20,15 @@ from rankjury.retrieval.engines.pgvector.connection import DatabaseConnection
 from rankjury.retrieval.engines.pgvector.table import VectorTable, search_statement
 from rankjury.retrieval.knn.select import MISSING
 
-_TEXT, _BINARY = 0, 1
 _FREE = {"enable_seqscan": "on", "enable_bitmapscan": "on", "enable_sort": "on", "enable_indexscan": "on"}
 _FORCED = _FREE | {"enable_seqscan": "off", "enable_bitmapscan": "off", "enable_sort": "off"}
 _EXACT = _FREE | {"enable_indexscan": "off"}
-_SAMPLE = 3
-_METHOD_OF = {"ef_search": "hnsw", "max_scan_tuples": "hnsw", "probes": "ivfflat"}
-_ITERATIVE_SCAN_SINCE = (0, 8)
-"""The version of pgvector with iterative scans."""
-
-
-def ignored_params(params: Iterable[str], methods: Iterable[str]) -> list[str]:
-    """Return the search parameters that have no effect on indexes of these methods."""
-    return [name for name in params if name in _METHOD_OF and _METHOD_OF[name] not in set(methods)]
+METHOD_OF = {"ef_search": "hnsw", "max_scan_tuples": "hnsw", "probes": "ivfflat"}
+"""The kind of index that a search parameter is for."""
 
 
 def _server_settings(
-    params: Mapping[str, Setting], methods: Iterable[str], version: tuple[int, ...], *, filtered: bool
+    params: Mapping[str, Setting], methods: Collection[str], version: tuple[int, ...], *, filtered: bool
 ) -> dict[str, str]:
     """Return PostgreSQL's settings for a search."""
     settings: dict[str, str] = {}
@@ -48,7 +40,7 @@ def _server_settings(
             settings["hnsw.ef_search"] = str(params["ef_search"])
         else:
             settings["ivfflat.probes"] = str(params["probes"])
-        if version >= _ITERATIVE_SCAN_SINCE:
+        if version >= (0, 8):
             order = "strict_order" if method == "hnsw" else "relaxed_order"
             settings[f"{method}.iterative_scan"] = scan if scan != "auto" else order if filtered else "off"
             settings |= {"hnsw.max_scan_tuples": str(params["max_scan_tuples"])} if method == "hnsw" else {}
@@ -83,15 +75,16 @@ class SearchRequest:
         exact: bool,
     ) -> Self:
         methods = () if exact else table.indexes.values()
-        settings = _server_settings(params, methods, version, filtered=filter is not None or table.is_filtered)
+        filtered = filter is not None or bool(table.where) or table.is_view  # an index may hold rows not searched
+        settings = _server_settings(params, methods, version, filtered=filtered)
         statement = search_statement(table, metric, k, None if filter is None else filter.attribute).encode()
         return cls(table, metric, k, statement, None if filter is None else filter.value.encode(), settings, exact)
 
     def send(self, connection: DatabaseConnection, vector: bytes, prefix: bytes = b"") -> Any:
-        """Execute the statement for one encoded vector."""
+        """Execute the statement for one encoded vector: in binary (1), the value of a filter as text (0)."""
         if self.value is None:
-            return connection.ask(prefix + self.statement, (vector,), (_BINARY,))
-        return connection.ask(prefix + self.statement, (vector, self.value), (_BINARY, _TEXT))
+            return connection.ask(prefix + self.statement, (vector,), (1,))
+        return connection.ask(prefix + self.statement, (vector, self.value), (1, 0))
 
     def search(self, connection: DatabaseConnection, vectors: list[bytes]) -> tuple[Ints, Floats]:
         """Return rows and scores of each query, best first; the results of all queries are decoded at once."""
@@ -177,7 +170,7 @@ class PlanProof:
     ) -> Mapping[str, str]:
         """Return all settings for a kind of search, the planner's among them."""
         if request not in self._settings:
-            sample = np.unique(np.linspace(0, len(vectors) - 1, _SAMPLE).astype(int)).tolist()
+            sample = np.unique(np.linspace(0, len(vectors) - 1, 3).astype(int)).tolist()
 
             def explain(planner: Mapping[str, str]) -> Iterator[QueryPlan]:
                 return (request.explain(connection, planner, vectors[query]) for query in sample)

