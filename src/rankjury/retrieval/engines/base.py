@@ -34,11 +34,11 @@ from rankjury.retrieval.knn.similarity import Singles
 
 _ROWS_AT_ONCE = 1 << 14
 _SHORTEST = 1e-150
-_FLOAT32_BYTES = 4
-_VECTORS_PER_LIST = 39
-"""FAISS warns below this number of training vectors per list."""
-_VECTORS_PER_CODE = 4
-_MAX_BITS = 8
+
+DEGREE = Param(16, "neighbours of a vector in the graph", min=2)
+BUILD_WIDTH = Param(200, "how many it chooses these from", min=1)
+SEARCH_WIDTH = Param(64, "how many a query keeps in view", min=1, monotonic_recall=True)
+"""Parameters of engines that search a graph: its edges, and the candidates while it is built and searched."""
 
 
 @dataclass(frozen=True)
@@ -186,7 +186,7 @@ class Engine(ABC):
     def _build(self, vectors: Matrix, ids: pl.Series, progress: Progress) -> None:
         """Create the index by ``self._build_values`` and add all vectors."""
 
-    def _batches(self, rows: int, progress: Progress) -> Iterator[tuple[int, int]]:
+    def _batches(self, progress: Progress, rows: int = _ROWS_AT_ONCE) -> Iterator[tuple[int, int]]:
         """Yield the first and the end row of each batch to add."""
         for first, last in cut_rows(self._items, rows):
             progress.update("Building", first, self._items)
@@ -406,7 +406,7 @@ def to_float32(vectors: Matrix, metric: str) -> Singles:
         for first, last in cut_rows(len(vectors), _ROWS_AT_ONCE):
             units[first:last] = _unit_rows(vectors[first:last], first)
         return units
-    if vectors.dtype.itemsize <= _FLOAT32_BYTES:
+    if vectors.dtype.itemsize <= 4:
         return np.ascontiguousarray(vectors, dtype=np.float32)
     with np.errstate(over="ignore"):
         converted = np.ascontiguousarray(vectors, dtype=np.float32)
@@ -424,21 +424,6 @@ def _unit_rows(block: Matrix, first: int) -> Singles:
         raise DataError(f"vector {first + int(np.argmin(lengths))} is zero", expected="vectors with a direction")
     wide /= lengths[:, None]
     return wide.astype(np.float32)
-
-
-def degree_param(default: int) -> Param:
-    """Return the parameter for the edges of a graph."""
-    return Param(default, "neighbours of a vector in the graph", min=2)
-
-
-def build_width_param(default: int, min: int = 1) -> Param:
-    """Return the parameter for the candidates while a graph is built."""
-    return Param(default, "how many it chooses these from", min=min)
-
-
-def search_width_param(default: int) -> Param:
-    """Return the parameter for the candidates of a search in a graph."""
-    return Param(default, "how many a query keeps in view", min=1, monotonic_recall=True)
 
 
 class SettingLock:
@@ -470,7 +455,8 @@ def resolve_lists(items: int, given: int, name: str, default: int | None = None)
     if given > max(items, 1):
         found = f"{name} is {given:,} and the corpus holds {items:,} vectors"
         raise ImpossibleSetting(found, expected=f"at most {items:,} lists")
-    return given or default or max(1, min(round(4 * items**0.5), items // _VECTORS_PER_LIST))
+    # FAISS warns below 39 training vectors per list.
+    return given or default or max(1, min(round(4 * items**0.5), items // 39))
 
 
 def resolve_parts(dimensions: int, given: int, name: str, numbers: int) -> int:
@@ -481,11 +467,3 @@ def resolve_parts(dimensions: int, given: int, name: str, numbers: int) -> int:
         found = f"{name} is {given}, which does not divide {dimensions} dimensions"
         raise ImpossibleSetting(found, expected=f"a divisor, such as {', '.join(map(str, near))}")
     return given or max(parts for parts in divisors if parts <= max(1, dimensions // numbers))
-
-
-def resolve_bits(items: int, given: int, name: str) -> int:
-    """Return the bits of a part's code: ``given``, else eight, or fewer where a code would have few vectors."""
-    if given and 2**given > items:
-        found = f"{name} is {given}: {2**given:,} codes a part, and the corpus holds {items:,} vectors"
-        raise ImpossibleSetting(found, expected="no more codes than vectors; 0 chooses")
-    return given or min(_MAX_BITS, max(1, (items // _VECTORS_PER_CODE).bit_length() - 1))

@@ -1,6 +1,7 @@
 """FAISS: flat, inverted lists, graph, and inverted lists of quantised vectors."""
 
 from abc import abstractmethod
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -10,25 +11,20 @@ from numpy.typing import NDArray
 from rankjury.core.params import Param, Params, Setting
 from rankjury.core.progress import Progress
 from rankjury.core.types import Matrix
+from rankjury.errors import ImpossibleSetting
 from rankjury.retrieval.engines.base import (
+    BUILD_WIDTH,
+    DEGREE,
     ENGINES,
+    SEARCH_WIDTH,
     Engine,
     Filter,
-    build_width_param,
-    degree_param,
     filter_mask,
-    resolve_bits,
     resolve_lists,
     resolve_parts,
-    search_width_param,
 )
 
-_ROWS_AT_ONCE = 1 << 14
-_ROWS_FOR_ONE_THREAD = 1 << 12
-_NUMBERS_IN_A_PART = 4
-
 _NLIST = Param(0, "lists; 0: about 4·√N, fewer where the corpus is small", min=0)
-_NPROBE = Param(8, "lists that a query looks into", min=1, monotonic_recall=True)
 
 
 class _Faiss(Engine):
@@ -50,11 +46,11 @@ class _Faiss(Engine):
         # A small index, built with one thread, is always the same, and threads would mostly wait. The number of threads
         # is set for the calling thread only.
         default = self._faiss.omp_get_max_threads()
-        self._faiss.omp_set_num_threads(1 if self._items <= _ROWS_FOR_ONE_THREAD else default)
+        self._faiss.omp_set_num_threads(1 if self._items <= 1 << 12 else default)
         try:
             if not self._index.is_trained:
                 self._train(vectors)
-            for first, last in self._batches(_ROWS_AT_ONCE, progress):
+            for first, last in self._batches(progress):
                 self._index.add(vectors[first:last])
         finally:
             self._faiss.omp_set_num_threads(default)
@@ -79,6 +75,9 @@ class _Faiss(Engine):
     @abstractmethod
     def _create(self) -> Any:
         """Return an empty index by ``self._build_values``."""
+
+    def _create_flat(self) -> Any:
+        return self._faiss.IndexFlat(self._dimensions, self._metric_code)
 
     def _train(self, vectors: Matrix) -> None:
         self._index.train(vectors)
@@ -119,14 +118,13 @@ class FaissFlat(_Faiss):
     approximate = False
     exact_mode = True
 
-    def _create(self) -> Any:
-        return self._faiss.IndexFlat(self._dimensions, self._metric_code)
+    _create = _Faiss._create_flat
 
 
 class _Lists(_Faiss):
     """Vectors in lists around centroids; a query looks into the lists with the nearest centroids."""
 
-    search_params: ClassVar = {"nprobe": _NPROBE}
+    search_params: ClassVar = {"nprobe": Param(8, "lists that a query looks into", min=1, monotonic_recall=True)}
 
     def _resolve(self, values: dict[str, Setting], items: int, dimensions: int) -> dict[str, Setting]:
         return {**values, "nlist": resolve_lists(items, int(values["nlist"]), "nlist")}
@@ -134,9 +132,6 @@ class _Lists(_Faiss):
     def _train(self, vectors: Matrix) -> None:
         self._index.cp.min_points_per_centroid = 1  # the user asked for so few: no warning
         self._index.train(vectors)
-
-    def _centroids(self) -> Any:
-        return self._faiss.IndexFlat(self._dimensions, self._metric_code)
 
 
 @ENGINES.register("faiss-ivf")
@@ -149,7 +144,7 @@ class FaissIvf(_Lists):
 
     def _create(self) -> Any:
         lists = int(self._build_values["nlist"])
-        return self._faiss.IndexIVFFlat(self._centroids(), self._dimensions, lists, self._metric_code)
+        return self._faiss.IndexIVFFlat(self._create_flat(), self._dimensions, lists, self._metric_code)
 
     def _search_object(self, params: dict[str, Setting], selector: dict[str, Any], exact: bool) -> Any:
         lists = self._index.nlist if exact else int(params["nprobe"])
@@ -161,8 +156,8 @@ class FaissHnsw(_Faiss):
     """A graph of near neighbours; its stored vectors can also be searched one by one."""
 
     description = "FAISS HNSW: a graph of near neighbours"
-    build_params: ClassVar = {"m": degree_param(32), "ef_construction": build_width_param(40)}
-    search_params: ClassVar = {"ef_search": search_width_param(64)}
+    build_params: ClassVar = {"m": replace(DEGREE, default=32), "ef_construction": replace(BUILD_WIDTH, default=40)}
+    search_params: ClassVar = {"ef_search": SEARCH_WIDTH}
     exact_mode = True
 
     def _create(self) -> Any:
@@ -191,13 +186,17 @@ class FaissIvfPq(_Lists):
     }
 
     def _resolve(self, values: dict[str, Setting], items: int, dimensions: int) -> dict[str, Setting]:
-        parts = resolve_parts(dimensions, int(values["m"]), "m", _NUMBERS_IN_A_PART)
-        bits = resolve_bits(items, int(values["bits"]), "bits")
+        parts = resolve_parts(dimensions, int(values["m"]), "m", numbers=4)
+        bits = int(values["bits"])
+        if bits and 2**bits > items:
+            found = f"bits is {bits}: {2**bits:,} codes a part, and the corpus holds {items:,} vectors"
+            raise ImpossibleSetting(found, expected="no more codes than vectors; 0 chooses")
+        bits = bits or min(8, max(1, (items // 4).bit_length() - 1))  # at least four vectors per code
         return {**super()._resolve(values, items, dimensions), "m": parts, "bits": bits}
 
     def _create(self) -> Any:
         lists, parts, bits = (int(self._build_values[name]) for name in ("nlist", "m", "bits"))
-        return self._faiss.IndexIVFPQ(self._centroids(), self._dimensions, lists, parts, bits, self._metric_code)
+        return self._faiss.IndexIVFPQ(self._create_flat(), self._dimensions, lists, parts, bits, self._metric_code)
 
     def _train(self, vectors: Matrix) -> None:
         self._index.pq.cp.min_points_per_centroid = 1

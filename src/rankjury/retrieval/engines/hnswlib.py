@@ -9,19 +9,17 @@ from rankjury.core.params import Setting
 from rankjury.core.progress import Progress
 from rankjury.core.types import Floats, Ints, Matrix
 from rankjury.retrieval.engines.base import (
+    BUILD_WIDTH,
+    DEGREE,
     ENGINES,
+    SEARCH_WIDTH,
     Engine,
     Filter,
     SettingLock,
-    build_width_param,
-    degree_param,
     filter_mask,
-    search_width_param,
     stack_rows,
 )
 from rankjury.retrieval.knn.similarity import Singles
-
-_ROWS_AT_ONCE = 1 << 14
 
 
 @ENGINES.register("hnswlib")
@@ -35,8 +33,8 @@ class Hnswlib(Engine):
     extra = "engines"
     libraries = ("hnswlib",)
     package = "hnswlib"
-    build_params: ClassVar = {"m": degree_param(16), "ef_construction": build_width_param(200)}
-    search_params: ClassVar = {"ef_search": search_width_param(64)}
+    build_params: ClassVar = {"m": DEGREE, "ef_construction": BUILD_WIDTH}
+    search_params: ClassVar = {"ef_search": SEARCH_WIDTH}
     native_filter = True
 
     def _build(self, vectors: Matrix, ids: pl.Series, progress: Progress) -> None:
@@ -45,7 +43,7 @@ class Hnswlib(Engine):
         self._index = self._library.Index(space="l2" if self.metric == "l2" else "ip", dim=self._dimensions)
         m, ef_construction = self._build_values["m"], self._build_values["ef_construction"]
         self._index.init_index(max_elements=max(1, self._items), M=m, ef_construction=ef_construction)
-        for first, last in self._batches(_ROWS_AT_ONCE, progress):
+        for first, last in self._batches(progress):
             self._index.add_items(vectors[first:last], np.arange(first, last))
 
     def _search(

@@ -9,20 +9,11 @@ import polars as pl
 from rankjury.core.params import Param, Params, Setting
 from rankjury.core.progress import Progress
 from rankjury.core.types import Floats, Ints, Matrix, cut_rows
-from rankjury.retrieval.engines.base import (
-    ENGINES,
-    FileEngine,
-    Filter,
-    resolve_lists,
-    resolve_parts,
-)
+from rankjury.retrieval.engines.base import ENGINES, FileEngine, Filter, resolve_lists, resolve_parts
 from rankjury.retrieval.knn.select import MISSING
 from rankjury.retrieval.knn.similarity import Singles
 
-_ROWS_AT_ONCE = 1 << 14
 _QUERIES_AT_ONCE = 64
-_ROWS_PER_LIST, _ROWS_PER_GRAPH = 1 << 12, 1 << 20
-_TABLE, _COLUMN = "items", "vector"
 
 
 @ENGINES.register("lancedb")
@@ -60,7 +51,7 @@ class LanceDB(FileEngine):
         kind = values["index"]
         if kind == "none":
             return {"index": kind}
-        rows = _ROWS_PER_GRAPH if kind == "ivf_hnsw_sq" else _ROWS_PER_LIST
+        rows = 1 << 20 if kind == "ivf_hnsw_sq" else 1 << 12
         partitions = resolve_lists(items, int(values["partitions"]), "partitions", default=max(1, -(-items // rows)))
         resolved: dict[str, Setting] = {"index": kind, "partitions": partitions}
         if kind == "ivf_hnsw_sq":
@@ -72,21 +63,19 @@ class LanceDB(FileEngine):
 
     def _build(self, vectors: Matrix, ids: pl.Series, progress: Progress) -> None:
         folder, arrow, texts = self._new_folder(), self._arrow, self._attribute_texts()
-        fields = [("row", arrow.int64()), (_COLUMN, arrow.list_(arrow.float32(), self._dimensions))]
+        fields = [("row", arrow.int64()), ("vector", arrow.list_(arrow.float32(), self._dimensions))]
         schema = arrow.schema([*fields, *((name, arrow.string()) for name in texts.columns)])
 
         def batches() -> Iterator[Any]:
-            for first, last in self._batches(_ROWS_AT_ONCE, progress):
+            for first, last in self._batches(progress):
                 numbers = arrow.array(vectors[first:last].ravel())
-                columns = [
-                    arrow.array(np.arange(first, last)),
-                    arrow.FixedSizeListArray.from_arrays(numbers, self._dimensions),
-                ]
-                part = texts[first:last]
-                columns += [arrow.array(column.to_list(), arrow.string()) for column in part.iter_columns()]
+                lists = arrow.FixedSizeListArray.from_arrays(numbers, self._dimensions)
+                columns = [arrow.array(np.arange(first, last)), lists]
+                for column in texts[first:last].iter_columns():
+                    columns.append(arrow.array(column.to_list(), arrow.string()))
                 yield arrow.record_batch(columns, schema=schema)
 
-        self._index = self._library.connect(str(folder)).create_table(_TABLE, data=batches(), schema=schema)
+        self._index = self._library.connect(str(folder)).create_table("items", data=batches(), schema=schema)
         kinds, values = self._library.index, self._build_values
         if values["index"] == "none":
             return
@@ -97,7 +86,7 @@ class LanceDB(FileEngine):
             config = kinds.IvfPq(**options, num_sub_vectors=values["sub_vectors"])
         else:
             config = kinds.HnswSq(**options, m=values["m"], ef_construction=values["ef_construction"])
-        self._index.create_index(_COLUMN, config=config)
+        self._index.create_index("vector", config=config)
 
     def _search(
         self, queries: Any, k: int, params: dict[str, Setting], filter: Filter | None, exact: bool
@@ -119,7 +108,7 @@ class LanceDB(FileEngine):
         return items, scores
 
     def _query(self, queries: Singles, k: int, params: dict[str, Setting], filter: Filter | None, exact: bool) -> Any:
-        query = self._index.search(queries[0] if len(queries) == 1 else list(queries), vector_column_name=_COLUMN)
+        query = self._index.search(queries[0] if len(queries) == 1 else list(queries), vector_column_name="vector")
         query = query.distance_type(self._distance).select(["row", "_distance"]).limit(k)
         if filter is not None:
             value = filter.value.replace("'", "''")

@@ -4,6 +4,7 @@ import os
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from math import isfinite
 from typing import Any, ClassVar
 from uuid import uuid4
@@ -16,25 +17,14 @@ from rankjury.core.progress import Progress
 from rankjury.core.secrets import Masker, forms_of, redact
 from rankjury.core.types import Floats, Ints, Matrix, cut_rows
 from rankjury.errors import DataError, UsageError
-from rankjury.retrieval.engines.base import (
-    ENGINES,
-    Engine,
-    Filter,
-    build_width_param,
-    degree_param,
-    search_width_param,
-    stack_rows,
-)
+from rankjury.retrieval.engines.base import BUILD_WIDTH, DEGREE, ENGINES, SEARCH_WIDTH, Engine, Filter, stack_rows
 
 _LOCAL = ":memory:"
-_MAX_SHOWN = 300
-_NUMBERS_AT_ONCE = 1 << 18
 _QUERIES_AT_ONCE = 64
 _SMALLEST_INDEXED, _SMALLEST_BY_GRAPH = 1, 10
 """In kilobytes. With the server's defaults a small corpus would be scanned and its graph left unused."""
 _PAUSE, _PAUSES = 0.1, 30
 """How long to wait, in seconds and times, for an index that stops growing while the server is idle."""
-_DISTANCES = {"cosine": "Cosine", "ip": "Dot", "l2": "Euclid"}
 
 
 @ENGINES.register("qdrant")
@@ -51,8 +41,8 @@ class Qdrant(Engine):
         "prefix": Param("rankjury", "how the names of its collections begin"),
         "timeout": Param(60, "seconds that an answer may take", min=1),
     }
-    build_params: ClassVar = {"m": degree_param(16), "ef_construct": build_width_param(100, min=4)}
-    search_params: ClassVar = {"hnsw_ef": search_width_param(128)}
+    build_params: ClassVar = {"m": DEGREE, "ef_construct": replace(BUILD_WIDTH, default=100, min=4)}
+    search_params: ClassVar = {"hnsw_ef": replace(SEARCH_WIDTH, default=128)}
     exact_mode = True
     native_filter = True
 
@@ -90,7 +80,7 @@ class Qdrant(Engine):
         from qdrant_client.http.exceptions import ResponseHandlingException, UnexpectedResponse
 
         def clean(text: str) -> str:
-            return redact(text, self._secrets)[:_MAX_SHOWN]
+            return redact(text, self._secrets)[:300]
 
         try:
             yield
@@ -110,7 +100,7 @@ class Qdrant(Engine):
                 self._server_version = self._index.info().version
             texts = self._attribute_texts()
             self._create_collection(texts.columns)
-            for first, last in self._batches(max(1, _NUMBERS_AT_ONCE // self._dimensions), progress):
+            for first, last in self._batches(progress, max(1, (1 << 18) // self._dimensions)):
                 rows = texts[first:last].iter_rows(named=True)
                 payloads = [{name: text for name, text in row.items() if text is not None} for row in rows] or None
                 numbers = vectors[first:last].tolist()
@@ -122,7 +112,7 @@ class Qdrant(Engine):
     def _create_collection(self, columns: list[str]) -> None:
         models, values = self._models, self._build_values
         name = f"{self.settings['prefix']}-{uuid4().hex}"
-        distance = models.Distance(_DISTANCES[self.metric])
+        distance = models.Distance({"cosine": "Cosine", "ip": "Dot", "l2": "Euclid"}[self.metric])
         self._index.create_collection(
             name,
             vectors_config=models.VectorParams(size=self._dimensions, distance=distance),
@@ -186,15 +176,16 @@ class Qdrant(Engine):
 
     def metadata(self) -> dict[str, Any]:
         """Return what to record; in local mode the graph's parameters have no effect and nothing is missed."""
+        recorded = super().metadata()
         if self._is_local:
-            found = {name: value for name, value in super().metadata().items() if name in ("library", "version")}
-            return {**found, "mode": "local", "approximate": False}
-        found = super().metadata() | {"mode": "server", "server_version": self._server_version}
+            without_effect = {name: recorded[name] for name in recorded if name not in self.build_params}
+            return {**without_effect, "mode": "local", "approximate": False}
+        recorded |= {"mode": "server", "server_version": self._server_version}
         if self._collection is not None:
             with self._translate_errors():
                 indexed = self._index.get_collection(self._collection).indexed_vectors_count or 0
-            found |= {"indexed_vectors": indexed, "approximate": indexed > 0}
-        return found
+            recorded |= {"indexed_vectors": indexed, "approximate": indexed > 0}
+        return recorded
 
     def _drop_collection(self) -> None:
         if self._collection is not None:

@@ -12,7 +12,6 @@ from rankjury.core.types import Floats, Ints, Matrix
 from rankjury.errors import UsageError
 from rankjury.retrieval.engines.base import ENGINES, FileEngine, Filter, stack_rows
 
-_ROWS_AT_ONCE = 1 << 12
 _MAX_BY_MATCH = 4096
 """The most neighbours that a vector table returns; for more, all distances are sorted."""
 _METRICS = {"cosine": ("cosine", "vec_distance_cosine", 1.0), "l2": ("L2", "vec_distance_L2", 0.0)}
@@ -42,14 +41,13 @@ class SqliteVec(FileEngine):
         database = self._index = self._connect()
         database.execute("PRAGMA journal_mode = OFF")
         database.execute("PRAGMA synchronous = OFF")
-        distance = _METRICS[self.metric][0]
-        columns = f"vector float[{self._dimensions}] distance_metric={distance}"
-        database.execute(f"CREATE VIRTUAL TABLE items USING vec0({columns})")
+        column = f"vector float[{self._dimensions}] distance_metric={_METRICS[self.metric][0]}"
+        database.execute(f"CREATE VIRTUAL TABLE items USING vec0({column})")
         texts = self._attribute_texts()
         columns = "".join(f", {name} TEXT" for name in texts.columns)
         database.execute(f"CREATE TABLE attributes (row INTEGER PRIMARY KEY{columns})")
         marks = ", ".join("?" * (1 + texts.width))
-        for first, last in self._batches(_ROWS_AT_ONCE, progress):
+        for first, last in self._batches(progress, 1 << 12):
             rows = zip(range(first, last), map(bytes, vectors[first:last]), strict=True)
             database.executemany("INSERT INTO items (rowid, vector) VALUES (?, ?)", rows)
             values = ((row, *line) for row, line in enumerate(texts[first:last].iter_rows(), first))

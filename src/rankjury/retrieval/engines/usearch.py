@@ -1,5 +1,6 @@
 """USearch: an HNSW graph in memory."""
 
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -9,20 +10,8 @@ from numpy.typing import NDArray
 from rankjury.core.params import Param, Setting
 from rankjury.core.progress import Progress
 from rankjury.core.types import Matrix
-from rankjury.retrieval.engines.base import (
-    ENGINES,
-    Engine,
-    Filter,
-    SettingLock,
-    build_width_param,
-    degree_param,
-    search_width_param,
-)
+from rankjury.retrieval.engines.base import BUILD_WIDTH, DEGREE, ENGINES, SEARCH_WIDTH, Engine, Filter, SettingLock
 from rankjury.retrieval.knn.select import MISSING
-
-_ROWS_AT_ONCE = 1 << 11
-"""One thread adds the first batch: several threads, in a graph of so few, may leave items that no path leads to."""
-_KINDS = {"cosine": "cos", "ip": "ip", "l2": "l2sq"}
 
 
 @ENGINES.register("usearch")
@@ -34,17 +23,19 @@ class USearch(Engine):
     libraries = ("usearch.index",)
     package = "usearch"
     build_params: ClassVar = {
-        "connectivity": degree_param(16),
-        "expansion_add": build_width_param(128),
+        "connectivity": DEGREE,
+        "expansion_add": replace(BUILD_WIDTH, default=128),
         "dtype": Param("f32", "numbers that it keeps: of 32 bits, or rounded", choices=("f32", "bf16", "f16")),
     }
-    search_params: ClassVar = {"expansion_search": search_width_param(64)}
+    search_params: ClassVar = {"expansion_search": SEARCH_WIDTH}
     exact_mode = True
 
     def _build(self, vectors: Matrix, ids: pl.Series, progress: Progress) -> None:
-        self._index = self._library.Index(ndim=self._dimensions, metric=_KINDS[self.metric], **self._build_values)
+        metric = {"cosine": "cos", "ip": "ip", "l2": "l2sq"}[self.metric]
+        self._index = self._library.Index(ndim=self._dimensions, metric=metric, **self._build_values)
         self._width_lock = SettingLock()
-        for first, last in self._batches(_ROWS_AT_ONCE, progress):
+        # One thread adds the first batch: several threads, in so small a graph, may leave items that no path leads to.
+        for first, last in self._batches(progress, 1 << 11):
             self._index.add(np.arange(first, last), vectors[first:last], threads=0 if first else 1)
 
     def _search(
