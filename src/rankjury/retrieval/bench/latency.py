@@ -13,9 +13,6 @@ from rankjury.core.validation import Record
 from rankjury.errors import UsageError
 from rankjury.stats.resampling import Bounds
 
-_MAX_DEVIATIONS, _MIN_REACH = 12, 40
-"""Beyond this distance from the mean a binomial distribution has less than 1e-25 left."""
-
 
 @dataclass(frozen=True)
 class Percentile(Record):
@@ -57,7 +54,7 @@ def order_bounds(n: int, share: float, level: float) -> tuple[int, int]:
 def binomial_quantile(chance: float, n: int, share: float) -> int:
     """Return the quantile of a binomial distribution of ``n`` trials with probability ``share``."""
     mean = n * share
-    reach = _MAX_DEVIATIONS * sqrt(mean * (1.0 - share)) + _MIN_REACH
+    reach = 12 * sqrt(mean * (1.0 - share)) + 40  # beyond it, less than 1e-25 is left
     first, last = max(0, floor(mean - reach)), min(n, ceil(mean + reach))
     odds, none = log(share) - log1p(-share), lgamma(n + 1) + n * log1p(-share)
     chances = [exp(none - lgamma(k + 1) - lgamma(n - k + 1) + k * odds) for k in range(first, last + 1)]
@@ -105,7 +102,6 @@ class QueryTimes:
 
 
 SHARES = {"p50": 0.50, "p95": 0.95, "p99": 0.99}
-_MAX_MESSAGES = 3
 
 
 @dataclass(frozen=True)
@@ -167,6 +163,6 @@ def summarise(timed: QueryTimes, *, level: float = 0.95) -> Latency:
         gc_ms=timed.gc_seconds * 1e3,
         overhead_us=timed.overhead_seconds * 1e6,
         late=timed.late if timed.kind == "open" else None,
-        messages=tuple(FailureCount(*message) for message in messages.most_common(_MAX_MESSAGES)),
+        messages=tuple(FailureCount(*message) for message in messages.most_common(3)),
         not_asked=max(0, timed.planned - timed.seconds.size),
     )

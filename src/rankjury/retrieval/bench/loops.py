@@ -6,13 +6,13 @@ waiting for a free worker counts. One worker runs in the calling thread, several
 
 import gc
 import os
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from itertools import count
 from math import isfinite
 from threading import Barrier, BrokenBarrierError, Event, Thread
 from time import perf_counter_ns as clock, sleep
-from typing import Any, Literal, Self, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 
@@ -26,13 +26,10 @@ Ask = Callable[[int], object]
 
 # All times are nanoseconds.
 _NEVER = 1 << 62
-_LEAD = 1_000_000
-"""From the start to the first arrival, so that all workers are ready."""
+_MILLISECOND = 1_000_000
 _SPIN = 200_000
 """A sleep may end this late: the rest of the wait is a busy loop."""
 _UPDATE_EVERY = 100_000_000
-_UPDATE_TIME = 1_000_000
-"""Time needed to show progress without delaying the next arrival."""
 _STEP = "Timing"
 _PATIENCE = 5_000_000_000
 """Time for workers to end their queries after a stop."""
@@ -58,10 +55,10 @@ class QueryQueue:
         self._moments: list[int] | None = None
 
     def begin(self) -> None:
-        """Start the clock; the first arrival is shortly after."""
+        """Start the clock; the first arrival is shortly after, when all workers are ready."""
         self.began = clock()
         if self.due is not None:
-            self.began += _LEAD
+            self.began += _MILLISECOND
             self._moments = (self.began + self.due).tolist()
 
     def warm(self, ask: Ask, queries: Sequence[int]) -> None:
@@ -90,7 +87,8 @@ class QueryQueue:
                 now = clock()
                 self.failures.append((place, f"{type(error).__name__}: {error}"))
             starts[place], ends[place] = start, now
-            if now >= update_at and (moments is None or moments[min(place + 1, total - 1)] - now > _UPDATE_TIME):
+            # Progress is shown where that cannot delay the next arrival.
+            if now >= update_at and (moments is None or moments[min(place + 1, total - 1)] - now > _MILLISECOND):
                 progress.update(_STEP, place + 1, total)
                 updated = clock()
                 update_at = updated + _UPDATE_EVERY
@@ -158,41 +156,31 @@ def _run_workers(work: QueryQueue, asks: Sequence[Ask], warming: Sequence[int], 
     progress.update(_STEP, work.asked, len(work.order))
 
 
-class GcMonitor:
-    """Context manager that records the garbage collections."""
+@contextmanager
+def _recording_collections() -> Iterator[list[tuple[int, int]]]:
+    """Yield a list that gets the start and the end of each garbage collection within the block."""
+    spans: list[tuple[int, int]] = []
+    starts: list[int] = []
 
-    def __init__(self) -> None:
-        self._spans: list[tuple[int, int]] = []
-        self._started: int | None = None
-
-    def __enter__(self) -> Self:
-        gc.callbacks.append(self._record)
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        gc.callbacks.remove(self._record)
-
-    def _record(self, phase: str, info: dict[str, Any]) -> None:
-        now = clock()
+    def record(phase: str, info: dict[str, Any]) -> None:
         if phase == "start":
-            self._started = now
-        elif self._started is not None:
-            self._spans.append((self._started, now))
-            self._started = None
+            starts.append(clock())
+        elif starts:
+            spans.append((starts.pop(), clock()))
 
-    def seconds(self, first: int, last: int) -> float:
-        """Return the duration of the collections that began between two times."""
-        return sum(end - start for start, end in self._spans if first <= start <= last) / 1e9
+    gc.callbacks.append(record)
+    try:
+        yield spans
+    finally:
+        gc.callbacks.remove(record)
 
 
 Arrivals = Literal["even", "random"]
-_ORDER_STREAM, _GAPS_STREAM = 0, 1
-_SEEDS = 2**64
 
 
 def query_order(n: int, total: int, seed: int) -> Ints:
     """Return ``total`` of ``n`` queries: all of them in a random order, then again in another."""
-    random = np.random.default_rng((seed % _SEEDS, _ORDER_STREAM))
+    random = np.random.default_rng((seed % 2**64, 0))
     rounds = [random.permutation(n) for _ in range(-(-total // n))]
     return np.concatenate([np.empty(0, dtype=np.int64), *rounds])[:total]
 
@@ -203,14 +191,12 @@ def arrival_times(total: int, rate: float, arrivals: Arrivals, seed: int) -> Flo
         raise UnknownName("kind of arrivals", arrivals, get_args(Arrivals))
     if arrivals == "even":
         return np.arange(total) / rate
-    random = np.random.default_rng((seed % _SEEDS, _GAPS_STREAM))
+    random = np.random.default_rng((seed % 2**64, 1))  # another stream than that of the order
     return np.cumsum(random.exponential(1.0 / rate, total))
 
 
 WARM_UP = 20
 """Queries that every worker asks before the clock runs."""
-_LATE = 1_000_000
-_EMPTY_CLOSED, _EMPTY_OPEN, _EMPTY_GAP = 1_000, 100, 500_000
 
 
 def closed_loop(
@@ -231,12 +217,7 @@ def closed_loop(
     no further query is asked. A query that raises an ``Exception`` has failed, and is counted with its message.
     """
     wanted = n * rounds if total is None else total
-    _check(asks, n, wanted, warm_up, give_up)
-    # The overhead is the time from the start of an empty query to the start of the next.
-    empty = QueryQueue(np.zeros(_EMPTY_CLOSED, dtype=np.int64))
-    _run_workers(empty, [lambda query: None], [], NO_PROGRESS)
-    overhead = float(np.median(np.diff(empty.starts))) / 1e9
-    return _run_loop(asks, n, wanted, None, None, warm_up, seed, progress, give_up, overhead)
+    return _run_loop(asks, n, wanted, None, None, warm_up, seed, progress, give_up)
 
 
 def open_loop(
@@ -256,47 +237,51 @@ def open_loop(
     Times count from the planned arrival on, including the wait behind a slow query. If the loop gives up, queries that
     were due by then and not asked have failed.
     """
-    wanted = n if total is None else total
-    _check(asks, n, wanted, warm_up, give_up)
     if not (isfinite(rate) and rate > 0):
         raise UsageError(f"the rate is {rate}", expected="queries a second, more than 0")
-    times = arrival_times(wanted, rate, arrivals, seed)
-    # The overhead is the time from the arrival of an empty query to its end if a worker waited for it.
-    empty = QueryQueue(np.zeros(_EMPTY_OPEN, dtype=np.int64), np.arange(_EMPTY_OPEN) * _EMPTY_GAP)
+    return _run_loop(asks, n, n if total is None else total, rate, arrivals, warm_up, seed, progress, give_up)
+
+
+def _measure_overhead(arrivals: Ints | None) -> float:
+    """Return the seconds that a loop takes for an empty query."""
+    if arrivals is None:  # the time from the start of an empty query to the start of the next
+        empty = QueryQueue(np.zeros(1_000, dtype=np.int64))
+        _run_workers(empty, [lambda query: None], [], NO_PROGRESS)
+        return float(np.median(np.diff(empty.starts))) / 1e9
+    # The time from the arrival of an empty query to its end, if a worker waited for it.
+    empty = QueryQueue(np.zeros(100, dtype=np.int64), np.arange(100) * 500_000)
     _run_workers(empty, [lambda query: None], [], NO_PROGRESS)
-    due = empty.began + np.arange(_EMPTY_OPEN) * _EMPTY_GAP
+    due = empty.began + np.arange(100) * 500_000
     waited = np.append(True, empty.ends[:-1] <= due[1:])
-    overhead = float(np.median((empty.ends - due)[waited])) / 1e9
-    arrivals_ns = (times * 1e9).astype(np.int64)
-    return _run_loop(asks, n, wanted, arrivals_ns, rate, warm_up, seed, progress, give_up, overhead)
-
-
-def _check(asks: Sequence[Ask], n: int, times: int, warm_up: int, give_up: float | None) -> None:
-    if not asks:
-        raise UsageError("no search function given", expected="one per worker, each with its own connection")
-    if n < 1 or times < 1:
-        raise UsageError("there is no query to ask", expected="at least one query, asked at least once")
-    if warm_up < 0:
-        raise UsageError(f"the warm-up is {warm_up} queries", expected="0 or more")
-    if give_up is not None and not give_up > 0:
-        raise UsageError(f"to give up after {give_up} s leaves no time", expected="more than 0 seconds")
+    return float(np.median((empty.ends - due)[waited])) / 1e9
 
 
 def _run_loop(
     asks: Sequence[Ask],
     n: int,
     total: int,
-    arrivals: Ints | None,
     rate: float | None,
+    arrivals: Arrivals | None,
     warm_up: int,
     seed: int,
     progress: Progress,
     give_up: float | None,
-    overhead: float,
 ) -> QueryTimes:
-    """Ask queries at their arrivals, in nanoseconds from the beginning on; None: as soon as a worker is free."""
-    work = QueryQueue(query_order(n, total, seed), arrivals, give_up)
-    with GcMonitor() as collections:
+    """Ask queries at their arrivals; without these, as soon as a worker is free."""
+    if not asks:
+        raise UsageError("no search function given", expected="one per worker, each with its own connection")
+    if n < 1 or total < 1:
+        raise UsageError("there is no query to ask", expected="at least one query, asked at least once")
+    if warm_up < 0:
+        raise UsageError(f"the warm-up is {warm_up} queries", expected="0 or more")
+    if give_up is not None and not give_up > 0:
+        raise UsageError(f"to give up after {give_up} s leaves no time", expected="more than 0 seconds")
+    planned = None
+    if rate is not None and arrivals is not None:
+        planned = (arrival_times(total, rate, arrivals, seed) * 1e9).astype(np.int64)
+    overhead = _measure_overhead(planned)
+    work = QueryQueue(query_order(n, total, seed), planned, give_up)
+    with _recording_collections() as collections:
         _run_workers(work, asks, query_order(n, warm_up * len(asks), seed + 1).tolist(), progress)
     asked, last = work.asked, int(work.ends.max())
     counted = asked
@@ -316,8 +301,8 @@ def _run_loop(
         kind="closed" if work.due is None else "open",
         concurrency=len(asks),
         rate=rate,
-        gc_seconds=collections.seconds(work.began, last),
+        gc_seconds=sum(end - start for start, end in collections if work.began <= start <= last) / 1e9,
         overhead_seconds=overhead,
-        late=int(np.count_nonzero(starts[:asked] - due[:asked] > _LATE)),
+        late=int(np.count_nonzero(starts[:asked] - due[:asked] > _MILLISECOND)),
         planned=len(work.order),
     )
