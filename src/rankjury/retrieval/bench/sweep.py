@@ -21,7 +21,7 @@ import platform
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from hashlib import scrypt, sha256
 from importlib.metadata import PackageNotFoundError, requires, version
 from itertools import accumulate
@@ -48,6 +48,7 @@ from rankjury.retrieval.bench.sweep_result import (
     PAIRED_ROUNDS,
     Cost,
     PairedTimes,
+    Status,
     SweepPoint,
     SweepResult,
     setting_key,
@@ -65,7 +66,6 @@ def find_dominating(search: Params, measured: Sequence[SweepPoint], known: Mappi
     return None
 
 
-_MAX_MESSAGE = 500
 _SILENT = 5.0
 """Seconds without an answer after which the engine is checked."""
 _MAX_OPEN, _MAX_OPEN_BYTES = 8, 4_000_000_000
@@ -123,50 +123,46 @@ class _Part:
     points: dict[str, SweepPoint]
 
 
+@dataclass
 class _Run:
     """State of a running sweep."""
 
-    def __init__(
-        self,
-        bench: IndexBenchmark,
-        grid: SweepGrid,
-        whole: SweepResult,
-        stored: JournalScope,
-        progress: Progress,
-        prune: bool,
-        compares: bool,
-    ) -> None:
-        self.bench, self.grid, self.name, self.stored = bench, grid, whole.name, stored
-        self.rounds, self.warm_up, self.concurrency = (whole.timed[key] for key in ("rounds", "warm_up", "concurrency"))
-        self.progress, self.prune = progress, prune
-        self.whole, self.compares = whole, compares
-        """The result without points; whether the settings that meet the target are compared."""
-        self.open: dict[str, tuple[BuiltIndex, Params]] = {}
-        """Indexes kept open for comparison, by the key of their build."""
-        self.known = bench.kind.search_params
-        self.notes: list[str] = []
-        self.done = self.resumed = 0
-        self.of = len(grid) + grid.number_of_builds + compares
+    bench: IndexBenchmark
+    grid: SweepGrid
+    whole: SweepResult
+    """The result without points."""
+    stored: JournalScope
+    progress: Progress
+    prune: bool
+    compares: bool
+    """Whether the settings that meet the target are compared."""
+    open: dict[str, tuple[BuiltIndex, Params]] = field(default_factory=dict)
+    """Indexes kept open for comparison, by the key of their build."""
+    notes: list[str] = field(default_factory=list)
+    done: int = 0
+    resumed: int = 0
 
     def points(self) -> list[SweepPoint]:
         """Return all points in the order of the grid; points of an earlier call count as done."""
         parts = [self._part(build) for build in self.grid.builds()]
         self.done = sum(len(part.points) for part in parts)
-        self.progress.update(self.name, self.done, self.of)
+        self._show()
         if any(next(self._left(part), None) for part in parts):
             self.bench.truth()  # faults of the data are raised here, not as failures of an engine
         points: list[SweepPoint] = []
         for part in parts:
             points += self._build_points(part)
             self.close_all_but(self._compared(points))
-        self.progress.update(self.name, self.done, self.of)
+        self._show()
         return points
 
+    def _show(self, what: str = "") -> None:
+        total = len(self.grid) + self.grid.number_of_builds + self.compares
+        self.progress.update(f"{self.whole.name}{what}", self.done, total)
+
     def _part(self, build: dict[str, Setting]) -> _Part:
-        key = self._key(build)
-        searches = {
-            hash_json([key, params_key(search, self.known)]): search for search in self.grid.searches(self.known)
-        }
+        key, known = self._key(build), self.bench.kind.search_params
+        searches = {hash_json([key, params_key(search, known)]): search for search in self.grid.searches(known)}
         points = {}
         for setting in searches:
             with suppress(KeyError, TypeError, ValueError):  # a line that was tampered with is measured again
@@ -196,8 +192,8 @@ class _Run:
     def _pruned(self, part: _Part, setting: str) -> SweepPoint | None:
         """Return the setting as a pruned point; None if it must be measured."""
         search = part.searches[setting]
-        known = [part.points[key] for key in part.searches if key in part.points]
-        by = find_dominating(search, known, self.known) if self.prune else None
+        measured = [part.points[key] for key in part.searches if key in part.points]
+        by = find_dominating(search, measured, self.bench.kind.search_params) if self.prune else None
         if by is None:
             return None
         finds = "finds everything" if by.recall == 1.0 else "finds as much as it could"
@@ -206,15 +202,13 @@ class _Run:
 
     def _measure(self, part: _Part) -> None:
         """Measure the settings of a build; if the engine fails, the remaining settings have failed too."""
-        self._show(part, "building")
+        self._show(f" {format_params(part.build)}: building")
+        why: Exception | str
         try:
             built = self.bench.build(part.build)
         except Exception as error:
-            why = f"could not be built: {_format_error(error)}"
             self.done += 1
-            if isinstance(error, ImpossibleSetting):
-                for setting in list(self._left(part)):
-                    self._skip(part, setting, error)
+            why = error if isinstance(error, ImpossibleSetting) else f"could not be built: {_format_error(error)}"
         else:
             self.done += 1
             self.open[self._key(part.build)] = built, part.build
@@ -222,21 +216,24 @@ class _Run:
             if not self.compares or next(self._left(part), None) is not None:
                 self._close_build(self._key(part.build))
         for setting in list(self._left(part)):
-            part.points[setting] = SweepPoint(part.build, part.searches[setting], "failed", because=why)
-            self.done += 1
+            self._refuse(part, setting, why)
 
     def _search_all(self, built: BuiltIndex, part: _Part) -> str:
         """Measure all search settings; return the reason if it ended early."""
         for setting in self._left(part):
             search = part.searches[setting]
-            self._show(part, format_params(search))
+            self._show(f" {format_params(part.build)}: {format_params(search)}")
             try:
-                point = self._point(built, part.build, search)
-            except ImpossibleSetting as error:
-                self._skip(part, setting, error)
+                recall = built.recall(search)
+                failed = len(built.failures)
+                latency = self._time(built, search)
+                point = SweepPoint.measured(
+                    part.build, search, recall.to_json(), latency.to_json(), build_seconds=built.seconds,
+                    size_bytes=built.engine.size(), failed_queries=failed,
+                    facts=loads(dumps(built.engine.metadata(), default=str)),
+                )  # fmt: skip
             except Exception as error:
-                part.points[setting] = SweepPoint(part.build, search, "failed", because=_format_error(error))
-                self.done += 1
+                self._refuse(part, setting, error)
                 if not isinstance(error, UsageError):
                     return f"not tried after {format_params(search)} failed: {_format_error(error)}"
             else:
@@ -246,29 +243,19 @@ class _Run:
                 self.done += 1
         return ""
 
-    def _skip(self, part: _Part, setting: str, error: ImpossibleSetting) -> None:
-        point = SweepPoint(part.build, part.searches[setting], "skipped", because=_format_error(error))
-        self.stored.add(setting, point.to_json())
-        part.points[setting] = point
+    def _refuse(self, part: _Part, setting: str, why: Exception | str) -> None:
+        """Record a setting that failed; one that the engine refuses for good is skipped, also by later sweeps."""
+        status: Status = "skipped" if isinstance(why, ImpossibleSetting) else "failed"
+        because = why if isinstance(why, str) else _format_error(why)
+        part.points[setting] = SweepPoint(part.build, part.searches[setting], status, because=because)
+        if status == "skipped":
+            self.stored.add(setting, part.points[setting].to_json())
         self.done += 1
-
-    def _point(self, built: BuiltIndex, build: Params, search: Params) -> SweepPoint:
-        recall = built.recall(search)
-        failed = len(built.failures)
-        latency = self._time(built, search)
-        return SweepPoint.measured(
-            build, search, recall.to_json(), latency.to_json(), build_seconds=built.seconds,
-            size_bytes=built.engine.size(), failed_queries=failed,
-            facts=loads(dumps(built.engine.metadata(), default=str)),
-        )  # fmt: skip
 
     def _time(self, built: BuiltIndex, search: Params, total: int | None = None, seed: int = 0) -> Latency:
         """Time ``total`` queries (None: all, in as many rounds as the sweep has) in an order drawn by the seed."""
-        timed = built.timed(
-            search, rounds=self.rounds, total=total, seed=seed, warm_up=self.warm_up, concurrency=self.concurrency,
-            progress=_watch(built, search),
-        )  # fmt: skip
-        latency = summarise(timed)
+        options: dict[str, Any] = {**self.whole.timed, "total": total, "seed": seed}
+        latency = summarise(built.timed(search, progress=_watch(built, search), **options))
         if latency.failed and not (latency.n and built.engine.one_request_per_query):
             why = f": {latency.messages[0].message}" if latency.messages else ""
             raise DataError(f"{latency.failed:,} of {latency.n + latency.failed:,} timed queries failed{why}")
@@ -297,7 +284,7 @@ class _Run:
             except Exception as error:
                 self.notes.append(f"the settings that meet the target could not be compared: {_format_error(error)}")
         self.done += 1
-        self.progress.update(self.name, self.done, self.of)
+        self._show()
         return times
 
     def _measure_times(self, candidates: Sequence[SweepPoint]) -> PairedTimes:
@@ -305,14 +292,13 @@ class _Run:
         for point in candidates:
             key = self._key(point.build)
             if key not in self.open:
-                self.progress.update(f"{self.name} {point.build_title}: building, to be compared", self.done, self.of)
+                self._show(f" {point.build_title}: building, to be compared")
                 self.open[key] = self.bench.build(point.build), point.build
                 self.notes.append(f"{point.build_title} was built again to be compared")
-        n, asked = len(candidates), -(-self.rounds * len(self.bench.queries) // PAIRED_ROUNDS)
+        n, asked = len(candidates), -(-self.whole.timed["rounds"] * len(self.bench.queries) // PAIRED_ROUNDS)
         p95_ms = np.empty((n, PAIRED_ROUNDS))
         for number in range(PAIRED_ROUNDS):
-            step = f"comparing {n} settings, round {number + 1} of {PAIRED_ROUNDS}"
-            self.progress.update(f"{self.name}: {step}", self.done, self.of)
+            self._show(f": comparing {n} settings, round {number + 1} of {PAIRED_ROUNDS}")
             for place in np.random.default_rng((number, n)).permutation(n).tolist():
                 point = candidates[place]
                 built, _ = self.open[self._key(point.build)]
@@ -343,9 +329,6 @@ class _Run:
         except Exception as error:
             self.notes.append(f"{format_params(build)} could not be closed: {_format_error(error)}")
 
-    def _show(self, part: _Part, what: str) -> None:
-        self.progress.update(f"{self.name} {format_params(part.build)}: {what}", self.done, self.of)
-
 
 def _watch(built: BuiltIndex, search: Params) -> Progress:
     """Return a progress callback that ends the loop if the engine is lost, instead of waiting for every query.
@@ -368,10 +351,9 @@ def _format_error(error: Exception) -> str:
     """Return the error in one line."""
     text = str(error) if isinstance(error, RankjuryError) else f"{type(error).__name__}: {error}"
     line = " ".join(text.split())
-    return line if len(line) <= _MAX_MESSAGE else f"{line[:_MAX_MESSAGE]} …"
+    return line if len(line) <= 500 else f"{line[:500]} …"
 
 
-_SECRET_WORDS = ("key", "token", "password", "secret", "header")
 _CONDITION_NAMES = {
     "corpus": "the items' vectors",
     "order": "the items' order",
@@ -430,7 +412,7 @@ def _hash_settings(bench: IndexBenchmark) -> str:
         {
             name: str(masker.setting(name, value))
             for name, value in bench.settings.items()
-            if name != "folder" and not any(word in name for word in _SECRET_WORDS)
+            if name != "folder" and not re.search("key|token|password|secret|header", name)
         }
         for masker in (Masker(lenient=True), Masker())
     )
