@@ -40,8 +40,8 @@ def dsn(server: EmbeddedServer) -> str:
 
 
 def killed(server: EmbeddedServer) -> None:
-    assert server.pid is not None
-    os.kill(server.pid, signal.SIGKILL)
+    assert server._process.pid is not None
+    os.kill(server._process.pid, signal.SIGKILL)
 
 
 def started_again(server: EmbeddedServer) -> None:
@@ -96,10 +96,10 @@ def test_a_server_that_is_gone_loses_nothing_and_the_sweep_resumes(
 
 def test_an_embedded_server_is_started_again_and_the_sweep_goes_on(server: EmbeddedServer, tmp_path: Path) -> None:
     server.ensure_running()
-    before = server.pid
+    before = server._process.pid
     found = swept(tmp_path, {"buffers": 64}, server, kill_at="m=8: ef_search=10")
     assert [one.status for one in found.points] == 6 * ["measured"]
-    assert server.pid != before
+    assert server._process.pid != before
     assert len(lines_of(tmp_path / "journal.jsonl")) == 6
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from functools import cached_property
+from functools import cached_property, partial
 from time import perf_counter
 from typing import Any, Self
 
@@ -29,8 +29,6 @@ class _EngineLostSignal(BaseException):
 
 
 ROUNDS, WORKERS = 5, 4
-_MIN_FAILURES = 10
-"""This many failures before any answer are a fault of the request, not of single queries."""
 
 
 class IndexBenchmark:
@@ -77,11 +75,8 @@ class IndexBenchmark:
     def truth(self, k: int | None = None) -> Neighbours:
         """Return the exact neighbours among the items that pass each query's filter."""
         k = self.k if k is None else k
-        if k not in self._truths:
-            self._truths[k] = self._search_exactly(k)
-        return self._truths[k]
-
-    def _search_exactly(self, k: int) -> Neighbours:
+        if k in self._truths:
+            return self._truths[k]
         places = self.corpus.places
         items = np.full((len(self.queries), min(k, len(self.corpus))), MISSING, dtype=np.int64)
         scores = np.full(items.shape, -np.inf)
@@ -101,7 +96,8 @@ class IndexBenchmark:
             width = found.items.shape[1]
             items[rows, :width] = np.where(found.items == MISSING, MISSING, passing[found.items])
             scores[rows, :width] = found.scores
-        return Neighbours(items, scores)
+        self._truths[k] = Neighbours(items, scores)
+        return self._truths[k]
 
     def passing(self, only: Filter | None) -> Ints:
         """Return the rows of the corpus that pass a filter."""
@@ -150,18 +146,23 @@ class BuiltIndex:
                 if found is not None:
                     items[part, : found.items.shape[1]] = found.items
                     scores[part, : found.items.shape[1]] = found.scores
-        return _without_own(Neighbours(items, scores), bench.own, wanted)
+        if bench.own is not None:  # moved behind the other neighbours, and omitted
+            itself = (items == bench.own[:, None]) & (bench.own != MISSING)[:, None]
+            order = np.argsort(itself, axis=1, kind="stable")
+            items = np.take_along_axis(np.where(itself, MISSING, items), order, axis=1)
+            scores = np.take_along_axis(np.where(itself, -np.inf, scores), order, axis=1)
+        return Neighbours(items[:, :wanted].copy(), scores[:, :wanted].copy())
 
     def _query_inputs(self) -> Any:
         name = self.bench.engine
         if not self.engine.takes_texts:
             if not self.bench.corpus.dimensions:
-                found = f"{name} searches by vectors, and there are none"
-                raise UsageError(found, expected="path = the items' vectors")
+                expected = "path = the items' vectors"
+                raise UsageError(f"{name} searches by vectors, and there are none", expected=expected)
             return self.bench.queries.values
         if self.bench.texts is None:
-            found = f"{name} searches by texts, and the queries have none"
-            raise UsageError(found, expected="a file of texts: texts = queries.jsonl:text")
+            expected = "a file of texts: texts = queries.jsonl:text"
+            raise UsageError(f"{name} searches by texts, and the queries have none", expected=expected)
         return list(self.bench.texts)
 
     def _try(
@@ -176,8 +177,9 @@ class BuiltIndex:
             if not self.engine.one_request_per_query:
                 raise
             self.failures.append((int(rows[0]), str(error)))
-            if self.answered == 0 and len(self.failures) >= min(_MIN_FAILURES, len(self.bench.queries)):
-                raise error from None  # not a few single queries
+            # Ten failures before any answer are a fault of the request, not of single queries.
+            if self.answered == 0 and len(self.failures) >= min(10, len(self.bench.queries)):
+                raise error from None
             return None
 
     def recall(
@@ -245,7 +247,7 @@ class BuiltIndex:
         self, params: Params | None, threads: int, embed: Embed | None = None, to_ids: bool = False
     ) -> Iterator[list[Ask]]:
         """Yield one query function per thread; engines of other threads are closed. A lost engine ends the loop."""
-        bench, texts = self.bench, self.bench.texts
+        bench, texts, k, filters = self.bench, self.bench.texts, self.bench.k, self.bench.filters
         inputs = self._query_inputs()
         inputs = inputs if to_ids else self.engine.prepare_queries(inputs)
         singles = [inputs[row : row + 1] for row in range(len(bench.queries))]
@@ -258,18 +260,13 @@ class BuiltIndex:
                     expected="lab.model = the model that made the vectors",
                 )
 
-        def ask_of(engine: Engine) -> Ask:
-            search, k, filters = engine.search, bench.k, bench.filters
-
-            def ask(row: int) -> object:
-                query = singles[row] if embed is None or texts is None else embed([texts[row]])
-                try:
-                    found = search(query, k, params, filter=filters[row])
-                except EngineLost as error:
-                    raise _EngineLostSignal from error
-                return found if ids is None else [ids[item] for item in found.items[0].tolist() if item != MISSING]
-
-            return ask
+        def ask(search: Callable[..., Neighbours], row: int) -> object:
+            query = singles[row] if embed is None or texts is None else embed([texts[row]])
+            try:
+                found = search(query, k, params, filter=filters[row])
+            except EngineLost as error:
+                raise _EngineLostSignal from error
+            return found if ids is None else [ids[item] for item in found.items[0].tolist() if item != MISSING]
 
         with ExitStack() as stack:
             engines = [self.engine]
@@ -279,7 +276,7 @@ class BuiltIndex:
                     stack.enter_context(other)
                 engines.append(other)
             try:
-                yield [ask_of(engine) for engine in engines]
+                yield [partial(ask, engine.search) for engine in engines]
             except _EngineLostSignal as signal:
                 assert isinstance(signal.__cause__, EngineLost)
                 raise signal.__cause__ from None
@@ -292,14 +289,3 @@ class BuiltIndex:
 
     def __exit__(self, *error: object) -> None:
         self.close()
-
-
-def _without_own(found: Neighbours, own: Ints | None, k: int) -> Neighbours:
-    """Return the first k neighbours of each query without its own item."""
-    items, scores = found.items, found.scores
-    if own is not None:
-        itself = (items == own[:, None]) & (own != MISSING)[:, None]
-        order = np.argsort(itself, axis=1, kind="stable")
-        items = np.take_along_axis(np.where(itself, MISSING, items), order, axis=1)
-        scores = np.take_along_axis(np.where(itself, -np.inf, scores), order, axis=1)
-    return Neighbours(items[:, :k].copy(), scores[:, :k].copy())

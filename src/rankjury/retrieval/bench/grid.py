@@ -22,15 +22,11 @@ class SweepGrid:
     search: Values
 
     def __len__(self) -> int:
-        return self.number_of_builds * self.number_of_searches
+        return self.number_of_builds * prod(map(len, self.search.values()))
 
     @property
     def number_of_builds(self) -> int:
         return prod(map(len, self.build.values()))
-
-    @property
-    def number_of_searches(self) -> int:
-        return prod(map(len, self.search.values()))
 
     def builds(self) -> Iterator[dict[str, Setting]]:
         """Yield the build settings in the given order; the last parameter changes fastest."""
@@ -42,37 +38,32 @@ class SweepGrid:
 
     def check(self, engine: type[Engine]) -> None:
         """Refuse unknown parameters, duplicate values, and more than ``MAX_POINTS`` settings."""
-        for part, values, known in (
-            ("build", self.build, engine.build_params),
-            ("search", self.search, engine.search_params),
-        ):
-            for name, tried in values.items():
-                _check_values(part, name, tried, known)
+        for name, values in self.build.items():
+            _check_values(f"build.{name}", name, values, engine.build_params)
+        for name, values in self.search.items():
+            _check_values(f"search.{name}", name, values, engine.search_params)
         if len(self) > MAX_POINTS:
             raise UsageError(f"the sweep has {len(self):,} settings", expected=f"{MAX_POINTS:,} or fewer")
 
 
 def _combined(values: Values, known: Mapping[str, Param]) -> Iterator[dict[str, Setting]]:
-    rising = (
-        sorted(tried) if name in known and known[name].monotonic_recall else tried for name, tried in values.items()
-    )
-    for chosen in product(*rising):
-        yield dict(zip(values, chosen, strict=True))
+    is_rising = (name in known and known[name].monotonic_recall for name in values)
+    lists = (sorted(tried) if rises else tried for tried, rises in zip(values.values(), is_rising, strict=True))
+    for combination in product(*lists):
+        yield dict(zip(values, combination, strict=True))
 
 
-def _check_values(part: str, name: str, tried: Sequence[Setting], known: Mapping[str, Param]) -> None:
-    where = f"{part}.{name}"
-    if not tried:
+def _check_values(where: str, name: str, values: Sequence[Setting], known: Mapping[str, Param]) -> None:
+    if not values:
         raise UsageError("no value to try", where=where, expected="one or more")
     try:
-        keys = [params_key({name: value}, known) for value in tried]
+        keys = [params_key({name: value}, known) for value in values]
     except RankjuryError as error:
         error.where = where
         raise
-    values = dict(zip(keys, tried, strict=True))
-    if len(values) < len(keys):
-        twice = next(values[key] for place, key in enumerate(keys) if key in keys[:place])
-        raise UsageError(f"{twice!r} is a duplicate", where=where, expected="each value once")
+    for place, value in enumerate(values):
+        if keys[place] in keys[:place]:
+            raise UsageError(f"{value!r} is a duplicate", where=where, expected="each value once")
 
 
 def params_key(params: Params, known: Mapping[str, Param]) -> str:

@@ -45,56 +45,38 @@ from rankjury.retrieval.rank import (
 from rankjury.stats.comparison import PairedValues, compare_pairs
 from rankjury.stats.resampling import Resampling, query_keys
 
-_ROUNDING = {2: 2e-3, 4: 1e-5}
-"""By bytes of a stored number: what rounding and an export as text may change, as a share of the largest number."""
-_ROWS_AT_ONCE = 4096
-
 
 def read_stored_vectors(
     engine: str, metric: str, settings: Params | None, given: Vectors | None = None
 ) -> tuple[Vectors, list[str]]:
     """Read the vectors of an existing index, which are what its searches see.
 
-    Args:
-        engine: The name of the engine.
-        metric: The similarity.
-        settings: Where the index is.
-        given: Exported vectors. The index must hold the same ids; vectors that differ are noted.
-
-    Returns:
-        The vectors by id, and notes on how they differ from the exported ones.
-
-    Raises:
-        DataError: The ids or the dimensions are not those of ``given``.
+    The index must hold the ids and dimensions of ``given``, which are exported vectors; a ``DataError`` is raised where
+    it does not, and a note is returned with the vectors where single ones differ.
     """
     with ENGINES.get(engine)(metric, settings) as opened:
         if given is not None:
             opened.build(given.values, given.ids)
         stored = opened.stored_vectors()
-    return stored, [] if given is None else _note_differences(stored, given)
-
-
-def _note_differences(stored: Vectors, given: Vectors) -> list[str]:
+    if given is None:
+        return stored, []
     rows = stored.rows_of(given.ids.cast(stored.ids.dtype))
-    share = _ROUNDING.get(stored.values.dtype.itemsize, 0.0)
+    # What rounding and an export as text may change, as a share of the largest number, by bytes of a stored number.
+    share = {2: 2e-3, 4: 1e-5}.get(stored.values.dtype.itemsize, 0.0)
     differing = []
-    for first, last in cut_rows(len(given), _ROWS_AT_ONCE):
+    for first, last in cut_rows(len(given), 4096):
         block = np.asarray(given.values[first:last], dtype=np.float64)
         distance = np.abs(stored.values[rows[first:last]] - block).max(axis=1, initial=0.0)
         differing.append(distance > share * np.abs(block).max(axis=1, initial=0.0))
     which = np.flatnonzero(np.concatenate(differing))
     if not which.size:
-        return []
+        return stored, []
     lengths = [float(norms_of(vectors.values).mean()) for vectors in (stored, given)]
-    return [
+    return stored, [
         f"{which.size:,} of {len(given):,} stored vectors differ from {given.source}: "
         f"{join_names(given.ids.gather(which).cast(stored.ids.dtype))}; their mean length is {lengths[0]:.4g} in "
         f"{stored.source} and {lengths[1]:.4g} in the file. All values are of the stored vectors"
     ]
-
-
-_UNIT_TOLERANCE = 1e-5
-"""Tolerance for the norm of normalised vectors; 16-bit vectors exceed it."""
 
 
 @dataclass(frozen=True)
@@ -190,10 +172,8 @@ def _timings(
     includes = (*(("text to vector",) if embed is not None else ()), "search", "rows to ids")
     if built.engine.takes_texts:
         includes = "request with the text", "search", "answer to ids"
-    timings = IndexLatency(
-        None if alone is None else summarise(alone), summarise(whole), includes, tuple(closed), at_rate
-    )
-    return timings, whole if alone is None else alone
+    index_only = None if alone is None else summarise(alone)
+    return IndexLatency(index_only, summarise(whole), includes, tuple(closed), at_rate), alone or whole
 
 
 def _by_filter(built: BuiltIndex, recall: AnnRecall, timed: QueryTimes | None) -> Iterator[FilterResult]:
@@ -201,20 +181,15 @@ def _by_filter(built: BuiltIndex, recall: AnnRecall, timed: QueryTimes | None) -
     bench = built.bench
     if not any(bench.filters):
         return
-    groups = sorted(bench.groups, key=lambda group: (bench.selectivity(group[0]), str(group[0])))
-    for only, rows in groups:
+    for only, rows in sorted(bench.groups, key=lambda group: (bench.selectivity(group[0]), str(group[0]))):
         known = recall.values[rows]
         known = known[~np.isnan(known)]
+        mean = float(known.mean()) if known.size else nan
         seconds = np.empty(0) if timed is None else timed.seconds[np.isin(timed.queries, rows)]
         seconds = seconds[~np.isnan(seconds)]
-        yield FilterResult(
-            str(only or "none"),
-            bench.selectivity(only),
-            bench.passing(only).size,
-            rows.size,
-            float(known.mean()) if known.size else nan,
-            float(np.percentile(seconds, 95) * 1e3) if seconds.size else nan,
-        )
+        p95_ms = float(np.percentile(seconds, 95) * 1e3) if seconds.size else nan
+        passing = bench.passing(only).size
+        yield FilterResult(str(only or "none"), bench.selectivity(only), passing, rows.size, mean, p95_ms)
 
 
 def compare_metrics(
@@ -223,7 +198,8 @@ def compare_metrics(
     """Return whether two similarities rank the same k items in the same order, by exact search; ties go by id."""
     first, second = (nearest(queries.values, corpus.values, k, metric=name, places=corpus.places) for name in metrics)
     differing = np.flatnonzero((first.items != second.items).any(axis=1))
-    normalised = bool(np.abs(norms_of(corpus.values) - 1.0).max(initial=0.0) < _UNIT_TOLERANCE)
+    # 16-bit vectors exceed this tolerance.
+    normalised = bool(np.abs(norms_of(corpus.values) - 1.0).max(initial=0.0) < 1e-5)
     example: Mapping[str, Any] | None = None
     if differing.size:
         row = int(differing[np.argmin(queries.ids.gather(differing).rank("ordinal").to_numpy())])

@@ -23,8 +23,6 @@ from rankjury.retrieval.knn.select import MISSING, repeated
 from rankjury.stats.estimates import estimate_all
 from rankjury.stats.resampling import Bounds, Resampling, query_keys
 
-LOW_PERCENTILE = 5.0
-
 
 @dataclass(frozen=True, eq=False)
 class AnnRecall(Record):
@@ -48,7 +46,7 @@ def estimate_recall(values: Floats, k: int, queries: pl.Series, resampling: Resa
     keys = query_keys(queries, resampling.seed) if resampling else None
     (estimate,) = estimate_all(values[:, None], ["mean"], keys, resampling)
     known = values[~np.isnan(values)]
-    low = float(np.percentile(known, LOW_PERCENTILE)) if known.size else float("nan")
+    low = float(np.percentile(known, 5.0)) if known.size else float("nan")
     return AnnRecall(k, estimate.mean, estimate.ci, low, known.size, values)
 
 
@@ -68,12 +66,11 @@ def recall_by_query(
 
 CLOCKS = ("latency", "end_to_end", "open_loop")
 """Prefixes of the names of latency values."""
-_TIMES = ("p50_ms", "p95_ms", "p99_ms", "max_ms", "qps")
 
 
 def index_value_names(k: int) -> list[str]:
     """Return the names of index values that targets may use."""
-    times = (f"{clock}_{time}" for clock in CLOCKS for time in _TIMES)
+    times = (f"{clock}_{time}" for clock in CLOCKS for time in ("p50_ms", "p95_ms", "p99_ms", "max_ms", "qps"))
     others = ("build_seconds", "index_mb", "failed_queries")
     return [f"ann_recall@{k}", f"ann_recall_p5@{k}", *times, *others, *drift_value_names(k)]
 
@@ -163,9 +160,6 @@ class IndexLatency(Record):
     """Open loop: queries arrive at a fixed rate."""
 
 
-_IDENTIFYING_FACTS = ("library", "version", "postgresql", "pgvector")
-
-
 @dataclass(frozen=True, eq=False)
 class IndexResult(Section):
     """Report section of one index."""
@@ -198,13 +192,14 @@ class IndexResult(Section):
 
     def configuration(self) -> dict[str, Mapping[str, Any]]:
         """Return what the index is and how it was made; of its facts, those that identify the library."""
+        identifying = ("library", "version", "postgresql", "pgvector")
         return {
             "index": {"engine": self.engine, "metric": self.metric},
             "settings": self.settings,
             "build": self.build,
             "search": self.search,
             "vectors": self.vectors,
-            "facts": {name: self.facts[name] for name in _IDENTIFYING_FACTS if name in self.facts},
+            "facts": {name: self.facts[name] for name in identifying if name in self.facts},
         }
 
     def figures(self) -> dict[str, RecordedValue]:

@@ -135,12 +135,6 @@ def _bounds(form: Any) -> Bounds | None:
 
 PAIRED_ROUNDS = 16
 """The least p-value of 16 paired values is 2/2^16, so that 1,600 candidates can still be distinguished."""
-_LEVEL = 0.95
-_MARGIN = 1.05
-"""A setting is quicker only by more than 5 %: equal indexes in one process can differ by a few per cent in every round,
-as their memory is laid out differently, and by another amount when they are built again."""
-SINGLE_FACTOR = 2.0
-"""Costs that were measured once, not in pairs, differ only where one is twice the other."""
 
 
 def setting_key(build: Params, search: Params) -> str:
@@ -194,22 +188,18 @@ class PairedTimes:
 
 
 def is_significantly_less(quick: Sequence[float], slow: Sequence[float], tests: int = 1) -> bool:
-    """Decide whether the first is less than the second in paired rounds by more than the margin.
+    """Decide whether the first is less than the second, in the same rounds, by more than 5 %.
 
-    Args:
-        quick: The values of one setting, one per round.
-        slow: The values of the other, in the same rounds.
-        tests: How many such decisions are made together; Bonferroni's correction for so many.
-
-    Returns:
-        Whether Wilcoxon's signed-rank test of the logarithms of their ratios, at 95 %, rejects that the second is at
-        most 5 % larger. As the order within a round is random, the test is exact whatever the load was.
+    Equal indexes in one process can differ by a few per cent in every round, as their memory is laid out differently,
+    and by another amount when they are built again. Wilcoxon's signed-rank test of the logarithms of the ratios must
+    reject, at 95 %, that the second is at most 5 % larger; with Bonferroni's correction for so many ``tests``. As the
+    order within a round is random, the test is exact whatever the load was.
     """
-    ratios = np.log(np.asarray(slow, dtype=np.float64) / np.asarray(quick, dtype=np.float64)) - log(_MARGIN)
+    ratios = np.log(np.asarray(slow, dtype=np.float64) / np.asarray(quick, dtype=np.float64)) - log(1.05)
     ranks = SignedRanks.of(ratios)
     part = ranks.part()
     mostly_less = 2 * part.positive > part.n * (part.n + 1)  # of all doubled ranks
-    return mostly_less and ranks.p * max(1, tests) <= 1.0 - _LEVEL
+    return mostly_less and ranks.p * max(1, tests) <= 1.0 - 0.95
 
 
 SCHEMA = "rankjury.sweep/1"
@@ -347,7 +337,7 @@ class SweepResult:
         paired = [None if self.times is None else self.times.of(candidate) for candidate in (point, other)]
         if by == "p95" and paired[0] and paired[1]:
             return is_significantly_less(paired[0], paired[1], tests)
-        return SINGLE_FACTOR * COSTS[by](point) <= COSTS[by](other)
+        return 2.0 * COSTS[by](point) <= COSTS[by](other)
 
     def to_json(self) -> dict[str, Any]:
         place = {id(point): number for number, point in enumerate(self.points)}
@@ -386,10 +376,9 @@ class SweepResult:
 
 def _surely_meets(point: SweepPoint, recall: float | None, p95_ms: float | None) -> bool:
     """Decide by the worse end of each interval; a value without an interval is not sure."""
-    assert point.p95 is not None
+    p95 = point.p95
     finds = recall is None or (point.recall_ci is not None and point.recall_ci[0] >= recall)
-    quick = p95_ms is None or (point.p95.ci is not None and point.p95.bounded and point.p95.ci[1] <= p95_ms)
-    return finds and quick
+    return finds and (p95_ms is None or bool(p95 and p95.ci and p95.bounded and p95.ci[1] <= p95_ms))
 
 
 def _shortfalls(point: SweepPoint, recall: float | None, p95_ms: float | None) -> Iterator[float]:
