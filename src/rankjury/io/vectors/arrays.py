@@ -1,5 +1,6 @@
 """NumPy files: one array in .npy, several by name in .npz, never pickles; and the checks of vectors that are read."""
 
+import os
 import re
 import zipfile
 from collections.abc import Iterable
@@ -25,8 +26,6 @@ from rankjury.io.vectors.scan import (
     read_record,
 )
 
-_CHOICES_LISTED = 20
-
 
 @dataclass(frozen=True, eq=False)
 class Raw:
@@ -38,15 +37,14 @@ class Raw:
 
 def choose_name(names: list[str], key: str | None, what: str, where: str) -> str:
     """Return the name that the key is, or the only one there is."""
+    choices = listed(names, 20)
     if key is not None and key not in names:
-        expected = f"one of {listed(names, _CHOICES_LISTED)}" if names else "none"
+        expected = f"one of {choices}" if names else "none"
         raise DataError(f"no {what} is called {key!r}", where=where, expected=expected)
     if key is None and len(names) != 1:
-        choices = f": {listed(names, _CHOICES_LISTED)}" if names else ""
+        found = f"found {len(names)} {what}s that may be vectors{': ' if names else ''}{choices}"
         hint = f"Name one: {where}:{names[0]}" if names else None
-        raise DataError(
-            f"found {len(names)} {what}s that may be vectors{choices}", where=where, expected="one", hint=hint
-        )
+        raise DataError(found, where=where, expected="one", hint=hint)
     return names[0] if key is None else key
 
 
@@ -60,20 +58,10 @@ def check_lengths(lengths: NDArray[np.integer], ids: pl.Series, where: str) -> i
     distinct, counts = np.unique(lengths, return_counts=True)
     common = int(distinct[counts.argmax()]) if len(distinct) else 0
     if len(distinct) > 1:
-        raise DataError(
-            f"vectors of unequal length: {listed(ids.filter(pl.Series(lengths != common)))} of other than"
-            f" {common:,} numbers",
-            where=where,
-            expected="one length for all",
-        )
+        others = listed(ids.filter(pl.Series(lengths != common)))
+        found = f"vectors of unequal length: {others} of other than {common:,} numbers"
+        raise DataError(found, where=where, expected="one length for all")
     return common
-
-
-_ID_NAMES = ("ids", "id", "item_ids", "item_id", "names", "keys")
-_LIKE_IDS = re.compile(r"(^|_)ids?$|[a-z]I[dD]s?$")
-"""movie_ids, item_id and movieIds, but not centroids."""
-_WITHOUT_NAME = re.compile(r"arr_[0-9]+$")
-_ARCHIVES = (b"PK\x03\x04", b"PK\x05\x06")
 
 
 def load(source: Source, holds: str = "vectors") -> Any:
@@ -83,8 +71,9 @@ def load(source: Source, holds: str = "vectors") -> Any:
         _, dtype = array_header(file)
         if dtype.hasobject:
             raise _pickled_array(source.name, holds)
+        size = file.seek(0, os.SEEK_END)
         file.seek(0)
-        return read_array(file, len(source.content) if source.file is None else source.file.stat().st_size)
+        return read_array(file, size)
 
 
 def _pickled_array(path: str, holds: str, name: str | None = None) -> DataError:
@@ -115,7 +104,7 @@ def read_npz(source: Source, key: str | None) -> Raw:
     The ids of one array among several are called ``{array}_ids``.
     """
     with guard_reading(source.name, "NumPy"), source.stream() as file:
-        if file.read(4) not in _ARCHIVES:
+        if file.read(4) not in (b"PK\x03\x04", b"PK\x05\x06"):
             raise ValueError("no archive of arrays")
         file.seek(0)
         with np.load(file, allow_pickle=False) as arrays:
@@ -153,19 +142,18 @@ def _member(archive: zipfile.ZipFile, name: str, where: str) -> NDArray[Any]:
 def find_ids(names: Iterable[str], key: str | None = None) -> str | None:
     """Return which array of an .npz file holds the ids of the array ``key``, by its name: ids, or movie_ids."""
     others = [name for name in names if name != key]
-    like_ids = [name for name in others if _LIKE_IDS.search(name)]
-    known = next((name for name in (f"{key}_ids", *_ID_NAMES) if name in others), None)
-    return known or (like_ids[0] if len(like_ids) == 1 else None)
+    known = (f"{key}_ids", "ids", "id", "item_ids", "item_id", "names", "keys")
+    # movie_ids, item_id and movieIds, but not centroids.
+    like_ids = [name for name in others if re.search(r"(^|_)ids?$|[a-z]I[dD]s?$", name)]
+    only = like_ids[0] if len(like_ids) == 1 else None
+    return next((name for name in known if name in others), only)
 
 
 def _by_id(names: list[str], vectors: list[NDArray[Any]], where: str) -> Raw:
-    if all(map(_WITHOUT_NAME.match, names)):
-        raise DataError(
-            f"found {len(names):,} arrays without a name, one vector each",
-            where=where,
-            expected="ids",
-            hint="Save them with np.savez(path, ids=ids, vectors=np.stack(vectors)).",
-        )
+    if all(re.match(r"arr_[0-9]+$", name) for name in names):
+        found = f"found {len(names):,} arrays without a name, one vector each"
+        hint = "Save them with np.savez(path, ids=ids, vectors=np.stack(vectors))."
+        raise DataError(found, where=where, expected="ids", hint=hint)
     ids = pl.Series("id", names, dtype=pl.String)
     check_lengths(np.array(list(map(len, vectors))), ids, where)
     return Raw(np.stack(vectors), ids)
@@ -187,11 +175,11 @@ def _decoded(values: NDArray[Any], record: dict[str, Any], where: str) -> Matrix
 
 def ids_of(array: Any, where: str) -> pl.Series:
     """Return an array's strings or whole numbers."""
-    if not isinstance(array, np.ndarray) or array.ndim != 1 or array.dtype.kind not in "UiuS":
-        found = (
-            f"an array of shape {array.shape} and type {array.dtype}" if isinstance(array, np.ndarray) else "no array"
-        )
-        raise DataError(f"found {found}", where=where, expected="a list of strings or whole numbers")
+    if not isinstance(array, np.ndarray):
+        raise DataError("found no array", where=where, expected="a list of strings or whole numbers")
+    if array.ndim != 1 or array.dtype.kind not in "UiuS":
+        found = f"found an array of shape {array.shape} and type {array.dtype}"
+        raise DataError(found, where=where, expected="a list of strings or whole numbers")
     with guard_reading(where, "ids"):
         names = np.char.decode(array, "utf-8") if array.dtype.kind == "S" else array
         return pl.Series("id", names.tolist(), dtype=pl.String) if names.dtype.kind == "U" else pl.Series("id", names)

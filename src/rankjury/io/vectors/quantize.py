@@ -10,16 +10,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from rankjury.core.types import Floats, Matrix, Vectors
+from rankjury.core.types import Floats, Matrix, Vectors, cut_rows
 from rankjury.errors import DataError, UnknownName, UsageError
 
 DTYPES = ("float64", "float32", "float16", "int8", "binary")
-_HIGHEST = 127
-_OFF_ONE = 1e-3
-"""How far from one a length may be that is taken for one: numbers of 16 bits give no better."""
-_SCALE_BITS = 16
-"""With the 7 bits of a code they fit the 24 of a float32, so that scale × code is exact."""
-_SMALLEST_SCALED, _LARGEST_SCALED = 1e-30, 1e38
 _ROWS_AT_ONCE = 1 << 12
 
 
@@ -42,11 +36,8 @@ def vary(vectors: Vectors, *, truncate: int | None = None, dtype: str | None = N
     (zero counts as positive). A row that becomes zero stays so.
     """
     if truncate is not None and not 1 <= truncate <= vectors.dimensions:
-        raise UsageError(
-            f"cannot keep the first {truncate:,} dimensions",
-            where=vectors.source,
-            expected=f"a number from 1 to {vectors.dimensions:,}",
-        )
+        found, expected = f"cannot keep the first {truncate:,} dimensions", f"a number from 1 to {vectors.dimensions:,}"
+        raise UsageError(found, where=vectors.source, expected=expected)
     if dtype is not None and dtype not in DTYPES:
         raise UnknownName("dtype", dtype, DTYPES)
     values = vectors.values
@@ -55,24 +46,23 @@ def vary(vectors: Vectors, *, truncate: int | None = None, dtype: str | None = N
         values = normalised(cut) if are_units(values) else cut
     if dtype is not None:
         values = decode(encode(values, dtype, where=vectors.source))
-    named = [f"first {truncate}"] if truncate is not None else []
-    named += [dtype] if dtype is not None else []
-    return replace(vectors, values=values, source=f"{vectors.source} ({', '.join(named)})" if named else vectors.source)
+    steps = [*([] if truncate is None else [f"first {truncate}"]), *([] if dtype is None else [dtype])]
+    return replace(vectors, values=values, source=f"{vectors.source} ({', '.join(steps)})" if steps else vectors.source)
 
 
 def are_units(values: Matrix) -> bool:
-    """Return whether every row is of length one, those of zeros left aside."""
+    """Return whether every row is of length one, as far as 16 bits can tell; rows of zeros do not count."""
     lengths = _lengths(values)
-    return bool((lengths > 0).any() and (np.abs(lengths[lengths > 0] - 1.0) <= _OFF_ONE).all())
+    return bool((lengths > 0).any() and (np.abs(lengths[lengths > 0] - 1.0) <= 1e-3).all())
 
 
 def normalised(values: Matrix) -> Matrix:
     """Return rows of length one, of the same dtype; rows of zeros stay."""
-    made = np.empty_like(values)
-    for part in _parts(values):
-        lengths = _lengths(values[part])
-        made[part] = values[part] / np.where(lengths > 0, lengths, 1.0)[:, None]
-    return made
+    units = np.empty_like(values)
+    for first, last in cut_rows(len(values), _ROWS_AT_ONCE):
+        lengths = _lengths(values[first:last])
+        units[first:last] = values[first:last] / np.where(lengths > 0, lengths, 1.0)[:, None]
+    return units
 
 
 def widened(values: Matrix) -> Matrix:
@@ -88,20 +78,16 @@ def encode(values: Matrix, dtype: str, *, where: str = "vectors") -> Quantized:
     if dtype == "int8":
         scale = _scale_of(values, where)
         codes = np.empty(values.shape, np.int8)
-        for part in _parts(values):
-            codes[part] = np.rint(values[part] / np.float64(scale))
+        for first, last in cut_rows(len(values), _ROWS_AT_ONCE):
+            codes[first:last] = np.rint(values[first:last] / np.float64(scale))
         return Quantized(codes, dtype, dimensions, scale)
     if dtype not in DTYPES:
         raise UnknownName("dtype", dtype, DTYPES)
-    width = np.dtype(dtype)
-    if _largest(values) > float(np.finfo(width).max):
-        raise DataError(
-            f"found numbers up to {_largest(values):.3g}, which {dtype} cannot hold",
-            where=where,
-            expected=f"at most {np.finfo(width).max:.5g}",
-            hint="Normalise the vectors first.",
-        )
-    return Quantized(values.astype(width, copy=False), dtype, dimensions)
+    largest, limit = _largest(values), np.finfo(np.dtype(dtype)).max
+    if largest > float(limit):
+        found, hint = f"found numbers up to {largest:.3g}, which {dtype} cannot hold", "Normalise the vectors first."
+        raise DataError(found, where=where, expected=f"at most {limit:.5g}", hint=hint)
+    return Quantized(values.astype(np.dtype(dtype), copy=False), dtype, dimensions)
 
 
 def decode(codes: Quantized) -> Matrix:
@@ -120,14 +106,12 @@ def _scale_of(values: Matrix, where: str) -> float:
     largest = _largest(values)
     if largest == 0.0:
         return 1.0
-    if not _SMALLEST_SCALED < largest < _LARGEST_SCALED:
-        raise DataError(
-            f"the largest number is {largest:.3g}: int8 has no scale for it",
-            where=where,
-            expected=f"one between {_SMALLEST_SCALED:g} and {_LARGEST_SCALED:g}",
-        )
-    fraction, exponent = math.frexp(largest / _HIGHEST)
-    return math.ldexp(math.ceil(math.ldexp(fraction, _SCALE_BITS)), exponent - _SCALE_BITS)
+    if not 1e-30 < largest < 1e38:
+        found = f"the largest number is {largest:.3g}: int8 has no scale for it"
+        raise DataError(found, where=where, expected="one between 1e-30 and 1e+38")
+    # 16 bits, with the 7 of a code, fit the 24 of a float32, so that scale × code is exact.
+    fraction, exponent = math.frexp(largest / 127)
+    return math.ldexp(math.ceil(math.ldexp(fraction, 16)), exponent - 16)
 
 
 def _largest(values: Matrix) -> float:
@@ -135,13 +119,9 @@ def _largest(values: Matrix) -> float:
 
 
 def _lengths(values: Matrix) -> Floats:
-    made = np.empty(len(values))
-    for part in _parts(values):
-        block = values[part].astype(np.float64, copy=False)
+    lengths = np.empty(len(values))
+    for first, last in cut_rows(len(values), _ROWS_AT_ONCE):
+        block = values[first:last].astype(np.float64, copy=False)
         with np.errstate(over="ignore"):
-            made[part] = np.sqrt(np.vecdot(block, block))
-    return made
-
-
-def _parts(values: Matrix) -> list[slice]:
-    return [slice(first, first + _ROWS_AT_ONCE) for first in range(0, len(values), _ROWS_AT_ONCE)]
+            lengths[first:last] = np.sqrt(np.vecdot(block, block))
+    return lengths

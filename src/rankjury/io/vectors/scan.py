@@ -2,12 +2,12 @@
 
 import os
 import zipfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from math import prod
 from os.path import exists, isfile
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 import polars as pl
@@ -18,6 +18,8 @@ from rankjury.io.json import parse_json
 from rankjury.io.parquet import read_schema, scan
 from rankjury.io.source import Source, most_unpacked, plain_suffix, refuse_size
 
+LISTED_SUFFIXES = (".npy", ".npz", ".parquet", ".pq", ".safetensors")
+"""Of binary files only: to tell vectors in texts, they would have to be read."""
 _TENSOR_TYPES = {"F64": "float64", "F32": "float32", "F16": "float16", "BF16": "bfloat16", "I8": "int8", "U8": "uint8"}
 ArrayHeader = tuple[tuple[int, ...], np.dtype[Any]]
 """Shape and type of an array."""
@@ -35,25 +37,17 @@ class Header:
 
 def read_headers(path: str | Path) -> list[Header]:
     """Return the matrices in an .npy, .npz, .parquet or .safetensors file, without ids and whatever else is there."""
-    readers = {
-        ".npy": _npy_headers,
-        ".npz": _npz_headers,
-        ".parquet": _parquet_headers,
-        ".pq": _parquet_headers,
-        ".safetensors": _tensor_headers,
-    }
-    reader = readers.get(plain_suffix(str(path)))
-    if reader is None:
-        raise UsageError(
-            f"cannot tell from the name {Path(path).name!r} what it holds", expected=f"one of {', '.join(readers)}"
-        )
-    with guard_reading(str(path), plain_suffix(str(path))):
-        return reader(Path(path))
-
-
-def _npy_headers(path: Path) -> list[Header]:
-    with path.open("rb") as file:
-        return _matrix(None, *array_header(file))
+    suffix = plain_suffix(str(path))
+    if suffix not in LISTED_SUFFIXES:
+        found = f"cannot tell from the name {Path(path).name!r} what it holds"
+        raise UsageError(found, expected=f"one of {', '.join(LISTED_SUFFIXES)}")
+    with guard_reading(str(path), suffix):
+        if suffix == ".npz":
+            return _npz_headers(Path(path))
+        if suffix in (".parquet", ".pq"):
+            return _parquet_headers(Path(path))
+        with Path(path).open("rb") as file:
+            return _matrix(None, *array_header(file)) if suffix == ".npy" else _tensor_headers(file, str(path))
 
 
 def _npz_headers(path: Path) -> list[Header]:
@@ -134,12 +128,11 @@ def _parquet_headers(path: Path) -> list[Header]:
     ]
 
 
-def _tensor_headers(path: Path) -> list[Header]:
-    with path.open("rb") as file:
-        size = int.from_bytes(file.read(8), "little")
-        if not 2 <= size <= path.stat().st_size:
-            raise ValueError(f"its length is said to be {size:,}")
-        tensors = parse_json(file.read(size), str(path))
+def _tensor_headers(file: BinaryIO, where: str) -> list[Header]:
+    size = int.from_bytes(file.read(8), "little")
+    if not 2 <= size <= os.fstat(file.fileno()).st_size:
+        raise ValueError(f"its length is said to be {size:,}")
+    tensors = parse_json(file.read(size), where)
     return [
         Header(key, tensor["shape"][0], tensor["shape"][1], _TENSOR_TYPES.get(tensor["dtype"], tensor["dtype"]))
         for key, tensor in tensors.items()
@@ -150,7 +143,6 @@ def _tensor_headers(path: Path) -> list[Header]:
 SCHEMA = "rankjury.vectors/1"
 METADATA_NAME = "rankjury.json"
 VALUES_NAME = "vectors"
-_SCALE_TYPES = (int, float, type(None))
 
 
 def read_metadata(path: str | Path) -> dict[str, Any] | None:
@@ -172,13 +164,10 @@ def read_record(archive: zipfile.ZipFile, where: str) -> dict[str, Any]:
     if schema != SCHEMA:
         raise DataError(f"found the schema {schema!r}", where=place, expected=SCHEMA, hint="Is this rankjury too old?")
     sizes = [record.get(name) for name in ("count", "dimensions")]
-    if any(type(size) is not int or size < 1 for size in sizes) or type(record.get("scale")) not in _SCALE_TYPES:
+    scale_type = type(record.get("scale"))
+    if any(type(size) is not int or size < 1 for size in sizes) or scale_type not in (int, float, type(None)):
         raise DataError("found no count, dimensions or scale that can be", where=place, expected="positive numbers")
     return dict(record)
-
-
-LISTED_SUFFIXES = (".npy", ".npz", ".parquet", ".pq", ".safetensors")
-"""Of binary files only: to tell vectors in texts, they would have to be read."""
 
 
 @dataclass(frozen=True)
@@ -193,19 +182,17 @@ class VectorFile:
 
 def list_vectors(folders: Iterable[str]) -> list[VectorFile]:
     """Return all matrices below the folders, by path; a file may be named too. Hidden files and folders are omitted."""
-    paths = {path for folder in folders for path in _below(Path(folder))}
+    paths: set[Path] = set()
+    for start in map(Path, folders):
+        if not exists(start):
+            raise DataError("no such folder", where=str(start))
+        if isfile(start):
+            paths.add(start)
+        for folder, inner, names in os.walk(start):
+            inner[:] = [name for name in inner if not name.startswith(".")]
+            shown = (Path(folder, name) for name in names if not name.startswith("."))
+            paths.update(path for path in shown if path.suffix.lower() in LISTED_SUFFIXES)
     return [file for path in sorted(paths) for file in _matrices_of(path)]
-
-
-def _below(start: Path) -> Iterator[Path]:
-    if not exists(start):
-        raise DataError("no such folder", where=str(start))
-    if isfile(start):
-        yield start
-    for folder, inner, names in os.walk(start):
-        inner[:] = [name for name in inner if not name.startswith(".")]
-        shown = (Path(folder, name) for name in names if not name.startswith("."))
-        yield from (path for path in shown if path.suffix.lower() in LISTED_SUFFIXES)
 
 
 def _matrices_of(path: Path) -> list[VectorFile]:
@@ -215,16 +202,14 @@ def _matrices_of(path: Path) -> list[VectorFile]:
     except RankjuryError as error:
         return [VectorFile(str(path), fault=str(error))]
     if metadata is not None:
-        return [
-            VectorFile(str(path), next((header for header in headers if header.key == VALUES_NAME), None), metadata)
-        ]
+        header = next((header for header in headers if header.key == VALUES_NAME), None)
+        return [VectorFile(str(path), header, metadata)]
     several = len(headers) > 1
     return [VectorFile(f"{path}:{header.key}" if several else str(path), header) for header in headers]
 
 
 _ALWAYS = (".npy", ".npz", ".safetensors", ".pt", ".pth", ".pkl", ".pickle", ".joblib")
 """Of pickles too: they are refused as vectors, which they mostly are where either is possible."""
-_MIN_NUMBERS = 2
 
 
 def holds_vectors(path: str | Path) -> bool:
@@ -265,4 +250,4 @@ def holds_vectors(path: str | Path) -> bool:
 def _is_vector(value: Any) -> bool:
     """Return whether this is a list of numbers, not all of them whole: a list of whole numbers is one of ids."""
     types = list(map(type, value)) if isinstance(value, list) else []
-    return len(types) >= _MIN_NUMBERS and float in types and all(kind in (int, float) for kind in types)
+    return len(types) >= 2 and float in types and all(kind in (int, float) for kind in types)

@@ -18,12 +18,7 @@ from rankjury.io.vectors.scan import list_columns
 
 def read_parquet(source: Source, key: str | None) -> Raw:
     """Read a column of lists or fixed-size arrays, and one of ids."""
-    rows = scan(source.polars, source.name)
-    schema = rows.collect_schema()
-    chosen = choose_name(list(list_columns(schema)), key, "column", source.name)
-    id_column = find_id_column(list(schema), "query", source.name)
-    frame = rows.select(id_column, chosen).collect()
-    return _from_frame(frame, id_column, chosen, source.name)
+    return _from_table(scan(source.polars, source.name), key, source.name)
 
 
 def read_jsonl(source: Source, key: str | None) -> Raw:
@@ -37,9 +32,7 @@ def read_jsonl(source: Source, key: str | None) -> Raw:
         frame = pl.read_ndjson(content, infer_schema_length=None)
     except pl.exceptions.PolarsError:  # NaN, as Python writes it, or a fault, whose line is to be named
         return _from_lines(text, key, source.name)
-    id_column = find_id_column(frame.columns, "query", source.name)
-    chosen = choose_name(list(list_columns(frame.schema)), key, "column", source.name)
-    return _from_frame(frame, id_column, chosen, source.name)
+    return _from_table(frame.lazy(), key, source.name)
 
 
 def _maps_ids(text: str) -> bool:
@@ -110,9 +103,8 @@ def _space(tree: dict[str, dict[str, Any]], key: str | None, where: str) -> dict
     chosen = choose_name(inner, key, "space", where)
     lacking = [id_ for id_, value in tree.items() if chosen not in value]
     if lacking:
-        raise DataError(
-            f"no vector of the space {chosen!r} for {listed(lacking)}", where=where, expected="one for each id"
-        )
+        found = f"no vector of the space {chosen!r} for {listed(lacking)}"
+        raise DataError(found, where=where, expected="one for each id")
     return {id_: value[chosen] for id_, value in tree.items()}
 
 
@@ -127,8 +119,11 @@ def _from_objects(tree: list[Any], key: str | None, where: str) -> Raw:
     return _from_lists([record[id_column] for record in tree], [record[chosen] for record in tree], where)
 
 
-def _from_frame(frame: pl.DataFrame, id_column: str, chosen: str, where: str) -> Raw:
-    column, ids = frame[chosen], frame[id_column]
+def _from_table(rows: pl.LazyFrame, key: str | None, where: str) -> Raw:
+    schema = rows.collect_schema()
+    vectors = choose_name(list(list_columns(schema)), key, "column", where)
+    id_column = find_id_column(list(schema), "query", where)
+    ids, column = rows.select(id_column, vectors).collect().get_columns()
     if column.null_count():
         raise DataError(f"no vector for {listed(ids.filter(column.is_null()))}", where=where, expected="one a row")
     if isinstance(column.dtype, pl.Array):

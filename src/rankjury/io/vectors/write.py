@@ -16,9 +16,6 @@ from rankjury.io.atomic import replacing
 from rankjury.io.vectors.quantize import are_units, encode
 from rankjury.io.vectors.scan import METADATA_NAME, SCHEMA, VALUES_NAME
 
-_BEGINNING = (1980, 1, 1, 0, 0, 0)
-"""As early as an archive can tell: the time of writing is in the record alone."""
-
 
 def check_output(path: Path) -> None:
     """Refuse a name that does not end in .npz."""
@@ -51,9 +48,8 @@ def write_vectors(path: Path, vectors: Vectors, record: Mapping[str, Any], *, dt
             ids = np.array(names, dtype=np.str_)
             if ids.tolist() != names:  # NumPy drops zeros at the end of a string
                 odd = next(name for name in names if name.endswith("\0"))
-                raise DataError(
-                    f"the id {odd!r} ends in a zero byte, which NumPy's strings cannot", where=vectors.source
-                )
+                found = f"the id {odd!r} ends in a zero byte, which NumPy's strings cannot"
+                raise DataError(found, where=vectors.source)
             _write_array(archive, "ids", ids)
         _write_array(archive, VALUES_NAME, codes.array)
     return metadata
@@ -65,7 +61,8 @@ def _write_array(archive: zipfile.ZipFile, name: str, array: NDArray[Any]) -> No
 
 
 def _member(name: str) -> zipfile.ZipInfo:
-    member = zipfile.ZipInfo(name, _BEGINNING)
+    # As early as an archive can tell: the time of writing is in the record alone.
+    member = zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0))
     member.create_system = 3
     member.external_attr = 0o644 << 16
     return member
