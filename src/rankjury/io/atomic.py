@@ -23,12 +23,6 @@ from types import FrameType
 from rankjury.core.temp_files import new_part
 from rankjury.errors import DataError
 
-_SYSTEM_ERROR = re.compile(r"([^:]*) \(os error (\d+)\)")
-"""How Rust, and so Polars, ends the message of an error of the system."""
-_ENDING_SIGNALS = tuple(
-    number for name in ("SIGINT", "SIGTERM", "SIGHUP") if (number := getattr(signal, name, None)) is not None
-)
-
 
 @dataclass
 class _Stage:
@@ -91,15 +85,12 @@ def replacing(path: Path, *, folder: bool = False, vouches: bool = False) -> Ite
     """Yield a part file next to ``path`` that takes its place when the block ends well, and is removed when not.
 
     Within ``together`` it takes its place with the others. A pipe or a device, such as /dev/stdout, is written into,
-    never replaced.
+    never replaced. A ``DataError`` names the destination where the system refuses to write.
 
     Args:
         path: The destination.
         folder: Yield a new folder instead of a file; it replaces an empty folder or nothing.
         vouches: The file tells that the others written with it are complete: it is the last to take its place.
-
-    Raises:
-        DataError: Where the system refuses to write, naming the destination.
     """
     with write_errors(path):  # such as a name that is too long
         is_device = path.exists() and not path.is_file() and not path.is_dir()
@@ -141,16 +132,16 @@ def _uninterrupted() -> Iterator[None]:
     def note(number: int, frame: FrameType | None) -> None:
         waiting.append(number)
 
-    handlers = {number: signal.getsignal(number) for number in _ENDING_SIGNALS}
+    ending = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
+    handlers = {number: signal.getsignal(number) for number in ending}
+    handlers = {number: handler for number, handler in handlers.items() if handler not in (signal.SIG_IGN, None)}
     try:
-        for number, handler in handlers.items():
-            if handler not in (signal.SIG_IGN, None):
-                signal.signal(number, note)
+        for number in handlers:
+            signal.signal(number, note)
         yield
     finally:
         for number, handler in handlers.items():
-            if handler not in (signal.SIG_IGN, None):
-                signal.signal(number, handler)
+            signal.signal(number, handler)
         for number in waiting:
             signal.raise_signal(number)
 
@@ -163,12 +154,11 @@ def write_errors(path: Path) -> Iterator[None]:
     except DataError:
         raise
     except BaseException as error:  # Polars wraps errors of the system in its own, and panics
-        of_system = isinstance(error, OSError)
         reason = error.strerror if isinstance(error, OSError) else None
-        named = None if reason else _SYSTEM_ERROR.search(str(error))
-        if named is not None:
-            reason = os.strerror(int(named[2]))
-        if not reason and not of_system:
+        named = re.search(r" \(os error (\d+)\)", str(error))  # how Rust, and so Polars, ends the message
+        if not reason and named is not None:
+            reason = os.strerror(int(named[1]))
+        if not reason and not isinstance(error, OSError):
             raise
         raise DataError(f"cannot write: {reason or error}", where=str(path)) from error
 
@@ -184,13 +174,8 @@ def write_files(contents: Mapping[Path, str | bytes]) -> None:
 def check_destination(path: Path, *, folder: bool = False, parents: bool = False) -> None:
     """Refuse a path that cannot be written: to be called before anything is computed.
 
-    Args:
-        path: The destination of an output.
-        folder: Whether it will be a folder; an empty one may be there already.
-        parents: Whether missing folders above it will be made.
-
-    Raises:
-        DataError: Where something else is there, or its folder is missing or may not be written to.
+    ``folder``: it will be a folder, and an empty one may be there already. ``parents``: missing folders above it will
+    be made.
     """
     with write_errors(path):
         if path.is_dir() and not folder:

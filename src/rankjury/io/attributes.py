@@ -14,10 +14,6 @@ from rankjury.io.source import Source, plain_suffix
 from rankjury.io.tables import column_names, read_table
 
 _HEADING = re.compile(r"#+\s*(type|version)\s*:\s*(.*)", re.IGNORECASE)
-_LINE = "a text, ID<TAB>TEXT or ID<TAB>TEXT<TAB>TYPE"
-_HEADER_IDS = ("id", "_id", "query_id", "qid", "q_id", "topic_id")
-_MAX_SLUG, _DIGEST = 24, 8
-_EXAMPLES = {"item": "items.csv:title", "query": "queries.jsonl:text"}
 
 
 def read_attributes(
@@ -48,7 +44,8 @@ def read_column(given: str, kind: str, what: str, place: Callable[[str], str] = 
     """
     path, _, column = given.rpartition(":")
     if not path or exists(place(given)):
-        raise UsageError(f"{what} is {given!r}", expected=f"FILE:COLUMN, such as {_EXAMPLES[kind]}")
+        example = "items.csv:title" if kind == "item" else "queries.jsonl:text"
+        raise UsageError(f"{what} is {given!r}", expected=f"FILE:COLUMN, such as {example}")
     table, id_column = read_attributes(place(path), kind)
     if column not in table.columns:
         raise UnknownName("column", column, table.columns, where=place(path))
@@ -103,7 +100,8 @@ def is_query_lines(source: Source) -> bool:
         return False
     first = next(iter(source.head_lines), "")
     cells = {name.lower() for name in column_names(source)}
-    return first.lstrip().startswith("#") or len(cells) < 2 or cells.isdisjoint(_HEADER_IDS)
+    ids = ("id", "_id", "query_id", "qid", "q_id", "topic_id")
+    return first.lstrip().startswith("#") or len(cells) < 2 or cells.isdisjoint(ids)
 
 
 def query_lines(source: Source) -> list[tuple[int, dict[str, str | None]]]:
@@ -131,7 +129,8 @@ def query_lines(source: Source) -> list[tuple[int, dict[str, str | None]]]:
             cells = [cell.strip() for cell in line.split("\t")]
             if len(cells) > 3 or not all(cells[:2]):
                 fault = f"found {len(cells)} columns" if len(cells) > 3 else "found an empty id or text"
-                raise DataError(fault, where=f"{source.name}:{number}", expected=_LINE)
+                expected = "a text, ID<TAB>TEXT or ID<TAB>TEXT<TAB>TYPE"
+                raise DataError(fault, where=f"{source.name}:{number}", expected=expected)
             name, text = (_id_of_text(cells[0]), cells[0]) if len(cells) == 1 else cells[:2]
             line_kind = cells[2] if len(cells) == 3 and cells[2] else kind
             queries.append((number, {"id": name, "text": text, "type": line_kind}))
@@ -139,10 +138,8 @@ def query_lines(source: Source) -> list[tuple[int, dict[str, str | None]]]:
         raise DataError("found no queries", where=source.name, expected="a query on each line")
     if len(versions) > 1:
         first, second = list(versions)[:2]
-        where = f"{source.name}:{versions[second]}"
-        raise DataError(
-            f"found version {second}, after version {first}", where=where, expected="one version of the set"
-        )
+        found, where = f"found version {second}, after version {first}", f"{source.name}:{versions[second]}"
+        raise DataError(found, where=where, expected="one version of the set")
     version = next(iter(versions), None)
     return [(number, {**fields, "version": version}) for number, fields in queries]
 
@@ -151,5 +148,5 @@ def _id_of_text(text: str) -> str:
     """Return an id without blanks: the beginning of the text, for people, and a digest of all of it."""
     same = " ".join(unicodedata.normalize("NFC", text).split())
     letters = unicodedata.normalize("NFKD", same).encode("ascii", "ignore").decode().lower()
-    slug = "-".join(re.findall(r"[a-z0-9]+", letters))[:_MAX_SLUG].strip("-")
-    return f"{slug or 'q'}-{sha256(same.encode()).hexdigest()[:_DIGEST]}"
+    slug = "-".join(re.findall(r"[a-z0-9]+", letters))[:24].strip("-")
+    return f"{slug or 'q'}-{sha256(same.encode()).hexdigest()[:8]}"

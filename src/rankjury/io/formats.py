@@ -8,6 +8,7 @@ import json
 import re
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 
@@ -53,9 +54,8 @@ def format_of(source: Source) -> str:
         raise DataError("found only blank lines", where=source.name, expected="data")
     first = lines[0].strip()
     if "\r" in first:
-        raise DataError(
-            "found carriage returns within a line", where=f"{source.name}:1", expected="lines that end in \\n or \\r\\n"
-        )
+        expected = "lines that end in \\n or \\r\\n"
+        raise DataError("found carriage returns within a line", where=f"{source.name}:1", expected=expected)
     if _JSON_START.match(first):
         return "jsonl" if suffix == "jsonl" or _is_record(first) else "json"
     if suffix in ("json", "jsonl"):
@@ -113,27 +113,20 @@ def kind_of(source: Source, form: str | None = None) -> str:
 def write(frame: pl.DataFrame, path: Path, kind: str, form: str | None = None) -> str:
     """Write a gold, a run or any ``table`` whole, in the format of the suffix or the given one; return the format."""
     chosen, compression = form_to_write(path, form, TABLE_FORMATS if kind == "table" else FORMATS)
+    packing: dict[str, Any] = {"compression": compression, "check_extension": False}
     with replacing(path) as part:
         if chosen == "parquet":
             frame.write_parquet(part)
         elif chosen == "jsonl":
-            frame.write_ndjson(part, compression=compression, check_extension=False)
+            frame.write_ndjson(part, **packing)
         elif chosen in ("csv", "tsv"):
-            separator = "\t" if chosen == "tsv" else ","
-            frame.write_csv(part, separator=separator, compression=compression, check_extension=False)
+            frame.write_csv(part, separator="\t" if chosen == "tsv" else ",", **packing)
         else:
             if chosen == "json":
                 lines = pl.read_lines(io.BytesIO(nested.to_text(frame).encode()))
             else:
                 lines = trec.write(frame, kind, Source(path.name, path).system.replace(" ", "_") or "rankjury")
-            lines.write_csv(
-                part,
-                include_header=False,
-                separator=" ",
-                quote_style="never",
-                compression=compression,
-                check_extension=False,
-            )
+            lines.write_csv(part, include_header=False, separator=" ", quote_style="never", **packing)
     return chosen
 
 

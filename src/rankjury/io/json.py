@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 
 from rankjury.core.convert import GRADE, ITEM, QUERY, SCORE, are_whole, check_grades, match_columns
-from rankjury.core.types import listed
+from rankjury.core.types import cut_rows, listed
 from rankjury.errors import DataError
 from rankjury.io.source import Source
 
@@ -32,12 +32,10 @@ def read(source: Source, kind: str) -> pl.DataFrame:
 
 
 def _from_objects(tree: _Pairs, source: Source, kind: str) -> pl.DataFrame:
-    times = Counter(query for query, _ in tree)
-    if len(times) < len(tree):
-        query, repeated = times.most_common(1)[0]
-        raise DataError(
-            f"duplicate query {query!r}, listed {repeated} times", where=source.name, expected="each query once"
-        )
+    query, times = Counter(query for query, _ in tree).most_common(1)[0] if tree else ("", 0)
+    if times > 1:
+        found = f"duplicate query {query!r}, listed {times} times"
+        raise DataError(found, where=source.name, expected="each query once")
     members = [(query, _members(query, value, source, kind)) for query, value in tree]
     flat = [(query, item, number) for query, pairs in members for item, number in pairs]
     nothing_found = [query for query, pairs in members if not pairs and kind == "run"]
@@ -45,17 +43,12 @@ def _from_objects(tree: _Pairs, source: Source, kind: str) -> pl.DataFrame:
         raise DataError("found no items", where=source.name, expected="{query: {item: number}}")
     for query, item, number in flat:
         if type(number) not in (int, float):
-            raise DataError(
-                f"the value of item {item!r} is {json.dumps(number, default=str)}",
-                where=f"{source.name}, query {query!r}",
-                expected="a number",
-            )
+            found = f"the value of item {item!r} is {json.dumps(number, default=str)}"
+            raise DataError(found, where=f"{source.name}, query {query!r}", expected="a number")
     queries, items, numbers = zip(*flat, strict=True)
     value = GRADE if kind == "gold" else SCORE
-    frame = pl.DataFrame(
-        {QUERY: queries, ITEM: items, value: list(map(float, numbers))},
-        schema={QUERY: pl.String, ITEM: pl.String, value: pl.Float64},
-    )
+    schema = {QUERY: pl.String, ITEM: pl.String, value: pl.Float64}
+    frame = pl.DataFrame({QUERY: queries, ITEM: items, value: list(map(float, numbers))}, schema=schema)
     if kind == "gold":
         check_grades(None, frame[GRADE], source.name)
     # A query that found nothing is not one that was not asked: a row without an item says so.
@@ -68,11 +61,8 @@ def _members(query: str, value: Any, source: Source, kind: str) -> list[tuple[st
     if isinstance(value, list) and all(type(item) in (str, int) for item in value):
         grades = [1.0] * len(value) if kind == "gold" else [-1.0 - place for place in range(len(value))]
         return [(str(item), grade) for item, grade in zip(value, grades, strict=True)]
-    raise DataError(
-        f"found {json.dumps(value)[:60]}",
-        where=f"{source.name}, query {query!r}",
-        expected="an object {item: number} or a list of item ids",
-    )
+    expected = "an object {item: number} or a list of item ids"
+    raise DataError(f"found {json.dumps(value)[:60]}", where=f"{source.name}, query {query!r}", expected=expected)
 
 
 def _from_records(records: list[Any], source: Source, kind: str) -> pl.DataFrame:
@@ -110,12 +100,7 @@ def _quoted(name: Any) -> str:
 def records_by_id(source: Source, tree: Any = None) -> list[dict[str, Any]] | None:
     """Return the records of {id: {field: value}}, each with its key as the field ``id``; None of anything else.
 
-    Args:
-        source: A JSON file.
-        tree: Its content, where it was parsed before.
-
-    Raises:
-        DataError: A key occurs twice, or a record has another ``id`` than its key.
+    ``tree`` is the content, where it was parsed before. Duplicate keys, and an ``id`` that is not the key, are errors.
     """
     if tree is None:
         try:
@@ -129,20 +114,15 @@ def records_by_id(source: Source, tree: Any = None) -> list[dict[str, Any]] | No
         raise duplicate_error(keys, source.name, "id")
     for name, fields in tree.items():
         if str(fields.get("id", name)) != name:
-            raise DataError(
-                f"the record under the key {name!r} has the id {fields['id']!r}",
-                where=source.name,
-                expected="the same id in both places, or a list of objects",
-            )
+            found = f"the record under the key {name!r} has the id {fields['id']!r}"
+            expected = "the same id in both places, or a list of objects"
+            raise DataError(found, where=source.name, expected=expected)
     return [{**fields, "id": name} for name, fields in tree.items()]
 
 
 _MAX_DEPTH = 64
 """Polars takes longer with each level, and at 1,000 does not come to an end."""
 _NO_MARKS = bytes(octet for octet in range(256) if octet not in b'[]{}"\n')
-_STRING = re.compile(rb'"[^"\n]*"')
-_BLOCK = 1 << 19
-"""Bytes that are compared at once: few enough for a processor's cache."""
 _LOW = r"\\u[dD][c-fC-F][0-9a-fA-F]{2}"
 _HIGH = r"\\u[dD][89abAB][0-9a-fA-F]{2}"
 _LONE = re.compile(f"{_HIGH}(?!{_LOW})|(?<!{_HIGH}){_LOW}".encode())
@@ -160,22 +140,23 @@ def parse_json(
     expected: str | None = None,
     members: Callable[[Pairs], Any] | None = None,
 ) -> Any:
-    """Return what a JSON text holds.
+    """Return the value of a JSON text.
 
     Args:
         text: The text.
         where: The file that it is from, as the user named it.
         line: Where the text is one line of the file, its number.
         expected: What the text should be, for the error.
-        members: What an object becomes of its pairs of key and value; None: a dict, the last of equal keys.
+        members: Makes a value of the pairs of an object; None: a dict, with the last of equal keys.
 
     Raises:
         DataError: The text is not JSON, is nested too deeply, or has a number or a character that cannot be held.
     """
     place = where if line is None else f"{where}:{line}"
     try:
-        found = json.loads(text, object_pairs_hook=members)
-        refuse_surrogates(text, found)
+        value = json.loads(text, object_pairs_hook=members)
+        refuse_surrogates(text, value)
+        return value
     except UnicodeError as error:
         raise DataError("found half of a character (a lone surrogate)", where=place, expected="Unicode text") from error
     except RecursionError as error:
@@ -184,7 +165,6 @@ def parse_json(
         number = getattr(error, "lineno", None)
         place = f"{where}:{number}" if line is None and number else place
         raise DataError(f"not JSON: {getattr(error, 'msg', error)}", where=place, expected=expected) from error
-    return found
 
 
 def may_hold_surrogates(content: bytes) -> bool:
@@ -229,10 +209,7 @@ def duplicate_error(names: Iterable[str], where: str, what: str = "key") -> Data
 def check_depth(content: Octets, where: str, *, rows: int | None = None) -> None:
     """Refuse JSON that is nested so deeply that Polars would not come to an end.
 
-    Args:
-        content: The text.
-        where: The file that it is from, as the user named it.
-        rows: Polars takes that long only where it infers types: from this many lines of JSONL; None: from all.
+    Only the text from which Polars infers types matters: so many ``rows`` of JSONL, or all (None).
     """
     if rows is not None:
         lines = re.match(rb"(?:\s*\S[^\n]*){0,%d}" % rows, content)
@@ -246,7 +223,7 @@ def _depth(content: bytes) -> int:
     if b"\\" in content:
         content = content.replace(b"\\\\", b"").replace(b'\\"', b"")
     # Without two quotes side by side, which begin and end nothing, few strings are left: those with brackets.
-    marks = _STRING.sub(b"", content.translate(None, _NO_MARKS).replace(b'""', b""))
+    marks = re.sub(rb'"[^"\n]*"', b"", content.translate(None, _NO_MARKS).replace(b'""', b""))
     brackets = np.frombuffer(marks.translate(None, b'"\n'), dtype=np.uint8)
     # The codes of [ and { end in B, those of ] and } in D.
     return int(np.cumsum(np.where(brackets & 15 == 0xB, 1, -1)).max(initial=0))
@@ -254,12 +231,12 @@ def _depth(content: bytes) -> int:
 
 def count_octets(content: Octets, octets: bytes) -> list[int]:
     """Return how often each of these bytes occurs; ``bytes.count`` takes twice as long where that is often."""
-    found = [0] * len(octets)
+    counts = [0] * len(octets)
     values = np.frombuffer(content, dtype=np.uint8)
-    for place in range(0, len(values), _BLOCK):
-        block = values[place : place + _BLOCK]
-        found = [count + int(np.count_nonzero(block == octet)) for count, octet in zip(found, octets, strict=True)]
-    return found
+    for first, last in cut_rows(len(values), 1 << 19):  # as many as a processor's cache holds
+        for place, octet in enumerate(octets):
+            counts[place] += int(np.count_nonzero(values[first:last] == octet))
+    return counts
 
 
 _INFERRED = 100
@@ -268,6 +245,11 @@ _INFERRED = 100
 
 def read_jsonl(source: Source, kind: str) -> pl.DataFrame:
     """Return query_id, item_id and grade, or score and rank, of every line."""
+
+    def place(row: int) -> str:
+        numbers = (number for number, line in enumerate(source.lines(), start=1) if line.strip())
+        return f"{source.name}:{next(islice(numbers, row, None))}"
+
     content = source.mapped() if source.compression is None else source.text().encode()
     check_depth(content, source.name, rows=_INFERRED)
     try:
@@ -280,7 +262,7 @@ def read_jsonl(source: Source, kind: str) -> pl.DataFrame:
         colons, backslashes = count_octets(content, b":\\")
         if _may_repeat_keys(frame, content, colons) or (backslashes and may_hold_surrogates(bytes(content))):
             _read_line_by_line(source, content)
-    return table_of(frame, source, kind, lambda row: f"{source.name}:{_line_of(source, row)}")
+    return table_of(frame, source, kind, place)
 
 
 def read_json_table(source: Source, *, lines: bool = False) -> pl.DataFrame:
@@ -324,12 +306,6 @@ def _may_repeat_keys(frame: pl.DataFrame, content: Octets, colons: int) -> bool:
         return False
     octets = bytes(content)
     return any(octets.count(json.dumps(name).encode()) > frame.height for name in frame.columns)
-
-
-def _line_of(source: Source, row: int) -> int:
-    """Return the line of the n-th object; blank lines hold none."""
-    numbers = (number for number, line in enumerate(source.lines(), start=1) if line.strip())
-    return next(islice(numbers, row, None))
 
 
 def _read_line_by_line(source: Source, content: Octets) -> pl.DataFrame:

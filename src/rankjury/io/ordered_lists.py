@@ -82,18 +82,13 @@ def read_ordered(given: str | Path, *, closed: bool | None = None) -> dict[str, 
         known = frozenset(queries) if closed else None
         violations += [violation for aspect in aspects for violation in aspect.violations(queries, known)]
         if violations:
-            raise DataError(
-                f"{plural(len(violations), 'violation', 'violations')} of what must hold of ordered lists",
-                where=source.name,
-                details=violations,
-            )
-        return {
-            aspect.name: ordered_gold(
-                {query: list(map(str, items)) for query, items in aspect.lists.items()},
-                source=f"{source.name}:{aspect.name}",
-            )
-            for aspect in aspects
-        }
+            found = f"{plural(len(violations), 'violation', 'violations')} of what must hold of ordered lists"
+            raise DataError(found, where=source.name, details=violations)
+        golds = {}
+        for aspect in aspects:
+            lists = {query: list(map(str, items)) for query, items in aspect.lists.items()}
+            golds[aspect.name] = ordered_gold(lists, source=f"{source.name}:{aspect.name}")
+        return golds
 
 
 def aspects_of(given: str | Path) -> list[str]:
@@ -141,9 +136,8 @@ def _of_fields(entries: Mapping[str, _Members], names: list[str], violations: li
     ]
     for name, times in Counter(aspect.name for aspect in aspects).items():
         if times > 1:
-            violations.append(
-                f"{', '.join(aspect.field for aspect in aspects if aspect.name == name)}: all are {name!r}"
-            )
+            same = ", ".join(aspect.field for aspect in aspects if aspect.name == name)
+            violations.append(f"{same}: all are {name!r}")
     return list(entries), aspects, violations
 
 

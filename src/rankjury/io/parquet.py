@@ -17,17 +17,8 @@ from rankjury.core.convert import GRADE, ITEM, QUERY, check_grades, match_column
 from rankjury.errors import DataError, guard_reading
 from rankjury.io.source import Source, available_memory, most_unpacked
 
-_MAGIC, _ENCRYPTED = b"PAR1", b"PARE"
-_MAX_FOOTER = 2 << 20
-"""Longer footers, of very many columns or row groups, take too long to walk in Python: one second for 2 MB."""
-_MAX_PAGES = 10_000
-_HEADER = 256
-"""Bytes that are read for the header of a page at first; with statistics of long texts it may be longer."""
-_MAX_HEADER = 1 << 20
+_MAGIC = b"PAR1"
 _MAX_DEPTH = 12
-_BYTES_PER_ROW = 8
-"""Least memory that a row of a column takes; Polars holds row groups whole."""
-_MANY_ROWS = 1 << 24
 # Field numbers of parquet.thrift.
 _SCHEMA, _ROWS, _GROUPS = 2, 3, 4
 _COLUMNS, _GROUP_ROWS = 1, 3
@@ -36,7 +27,6 @@ _CODEC, _VALUES, _PACKED, _DATA_AT, _DICTIONARY_AT = 4, 5, 7, 9, 11
 _PAGE_UNPACKED, _PAGE_PACKED, _DATA_PAGE, _DICTIONARY_PAGE, _DATA_PAGE_2 = 2, 3, 5, 7, 8
 _PAGE_VALUES, _PAGE_NULLS, _PAGE_ROWS, _DEFINITIONS, _REPETITIONS = 1, 2, 3, 5, 6
 _PAGE_KIND, _ENCODINGS = 1, (2, 3, 4)
-_UNCOMPRESSED, _LAST_KIND, _LAST_ENCODING = 0, 3, 9
 _BITS = {4: 16, 5: 32, 6: 64}
 """Of whole numbers by their type."""
 
@@ -49,31 +39,19 @@ class _Damaged(Exception):  # noqa: N818 - never leaves this module
 
 
 def check_parquet(given: Path | bytes, where: str) -> None:
-    """Check that a file begins and ends as Parquet, and that the sizes it declares fit into it.
-
-    Args:
-        given: The file or its bytes.
-        where: The file as the user named it.
-
-    Raises:
-        DataError: The file is cut short, or declares what cannot be.
-    """
+    """Check that a file begins and ends as Parquet, and that the sizes it declares fit into it."""
     try:
         with io.BytesIO(given) if isinstance(given, bytes) else given.open("rb") as file:
             _check(file, file.seek(0, os.SEEK_END))
     except _Damaged as error:
-        raise DataError(
-            f"cannot be read as Parquet: {error}",
-            where=where,
-            expected="a whole Parquet file",
-            hint="Was the download or the copy interrupted?",
-        ) from error
+        found, hint = f"cannot be read as Parquet: {error}", "Was the download or the copy interrupted?"
+        raise DataError(found, where=where, expected="a whole Parquet file", hint=hint) from error
 
 
 def _check(file: BinaryIO, size: int) -> None:
     file.seek(0)
     begins = file.read(len(_MAGIC))
-    if begins == _ENCRYPTED:
+    if begins == b"PARE":
         raise _Damaged("it is encrypted")
     if begins != _MAGIC:
         raise _Damaged("it does not begin with PAR1")
@@ -87,10 +65,10 @@ def _check(file: BinaryIO, size: int) -> None:
     end = size - 8 - length
     if end < len(_MAGIC):
         raise _Damaged(f"its footer is said to have {length:,} bytes, and the file has {size:,}")
-    if length > _MAX_FOOTER:
-        return
-    file.seek(end)
-    _check_footer(file, _Thrift(file.read(length)).struct(), end)
+    # Longer footers, of very many columns or row groups, take too long to walk in Python: one second for 2 MB.
+    if length <= 2 << 20:
+        file.seek(end)
+        _check_footer(file, _Thrift(file.read(length)).struct(), end)
 
 
 def _check_footer(file: BinaryIO, footer: Fields, end: int) -> None:
@@ -98,13 +76,14 @@ def _check_footer(file: BinaryIO, footer: Fields, end: int) -> None:
     schema, groups = footer.get(_SCHEMA), footer.get(_GROUPS, [])
     if not isinstance(schema, list) or not schema or not isinstance(groups, list):
         raise _Damaged("its footer has no schema")
-    total, pages = 0, _MAX_PAGES
+    total, pages = 0, 10_000  # as many pages are looked at
     for group in groups:
         columns = group.get(_COLUMNS) if isinstance(group, dict) else None
         if not isinstance(columns, list):
             raise _Damaged("a row group has no columns")
         total += (rows := _number(group, _GROUP_ROWS))
-        if rows > _MANY_ROWS and rows > available_memory() / _BYTES_PER_ROW:
+        # Polars holds row groups whole; a row of a column takes at least 8 bytes.
+        if rows > 1 << 24 and rows > available_memory() / 8:
             raise _Damaged(f"a row group is said to have {rows:,} rows, more than there is memory for")
         for column in columns:
             meta = column.get(_META) if isinstance(column, dict) else None
@@ -143,11 +122,11 @@ def _check_column(file: BinaryIO, meta: Fields, rows: int, end: int, pages: int)
 def _check_page(header: Fields, codec: int) -> int:
     """Check the header of a page, and return how many values it has; none where it is a dictionary."""
     packed, unpacked = _number(header, _PAGE_PACKED), _number(header, _PAGE_UNPACKED)
-    if unpacked > (packed if codec == _UNCOMPRESSED else most_unpacked(packed)):
+    if unpacked > (most_unpacked(packed) if codec else packed):  # codec 0: uncompressed
         raise _Damaged(f"a page of {packed:,} bytes is said to become {unpacked:,}")
     data = header.get(_DATA_PAGE)
     encodings = [data.get(name) for name in _ENCODINGS] if isinstance(data, dict) else []
-    if _number(header, _PAGE_KIND) > _LAST_KIND or any(not 0 <= (code or 0) <= _LAST_ENCODING for code in encodings):
+    if _number(header, _PAGE_KIND) > 3 or any(not 0 <= (code or 0) <= 9 for code in encodings):
         raise _Damaged("a page is of a kind or an encoding that does not exist")
     if isinstance(data, dict):
         return _number(data, _PAGE_VALUES)
@@ -166,18 +145,16 @@ def _check_page(header: Fields, codec: int) -> int:
 
 def _page_header(file: BinaryIO, place: int, end: int) -> tuple[Fields, int]:
     """Return the header of the page at this byte, and where the page itself begins."""
-    length = _HEADER
+    length = 256  # with statistics of long texts, a header may be longer
     while True:
         file.seek(place)
         thrift = _Thrift(file.read(min(length, end - place)))
         try:
-            header = thrift.struct()
+            return thrift.struct(), place + thrift.place
         except _Damaged:
-            if length >= min(_MAX_HEADER, end - place):
+            if length >= min(1 << 20, end - place):
                 raise
             length *= 8
-        else:
-            return header, place + thrift.place
 
 
 def _number(fields: Fields, name: int) -> int:

@@ -23,21 +23,16 @@ from rankjury.core.convert import looks_like_header
 from rankjury.errors import DataError, guard_reading
 
 SEPARATORS = ",\t;|"
-_MIN_LIMIT = 256_000_000
-"""Bytes that any file may become."""
-_MAX_RATIO = 100
-"""Runs and tables compress 3 to 50 times; a file made to exhaust memory, 1,000 times."""
 
 
 def most_unpacked(packed: int) -> int:
     """Return how many bytes a compressed file of this size may become.
 
     256 MB are always allowed; beyond that, 100 times the size of the file, and no more than half of the free memory.
+    Runs and tables compress 3 to 50 times; a file made to exhaust memory, 1,000 times.
     """
-    allowed = _MAX_RATIO * packed
-    if allowed <= _MIN_LIMIT:
-        return _MIN_LIMIT
-    return max(_MIN_LIMIT, min(allowed, available_memory() // 2))
+    always, allowed = 256_000_000, 100 * packed
+    return always if allowed <= always else max(always, min(allowed, available_memory() // 2))
 
 
 def in_units(size: float) -> str:
@@ -54,13 +49,11 @@ def available_memory() -> int:
     with suppress(OSError, ValueError, StopIteration):
         lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
         free = int(next(line for line in lines if line.startswith("MemAvailable:")).split()[1]) * 1024
-    root = Path("/sys/fs/cgroup")
-    for limit, used in (
-        ("memory.max", "memory.current"),
-        ("memory/memory.limit_in_bytes", "memory/memory.usage_in_bytes"),
-    ):
+    second, first = ("memory.max", "memory.current"), ("memory/memory.limit_in_bytes", "memory/memory.usage_in_bytes")
+    for names in (second, first):  # of the two versions of control groups
         with suppress(OSError, ValueError):
-            free = min(free, max(int((root / limit).read_text()) - int((root / used).read_text()), 0))
+            limit, used = (int(Path("/sys/fs/cgroup", name).read_text()) for name in names)
+            free = min(free, max(limit - used, 0))
     return free
 
 
@@ -70,8 +63,6 @@ _GZIP_MAGIC = b"\x1f\x8b"
 _ZSTD_MAGIC, _SKIPPED_MAGIC = b"\x28\xb5\x2f\xfd", range(0x184D2A50, 0x184D2A60)
 _BLOCK = 128 << 10
 _RAW, _REPEATED = 0, 1
-_WITH_CHECKSUM, _ONE_SEGMENT = 0x04, 0x20
-_DICTIONARY_SIZES, _CONTENT_SIZES = (0, 1, 2, 4), (0, 2, 4, 8)
 
 
 def gunzip(content: bytes, where: str) -> bytes:
@@ -106,9 +97,9 @@ def _max_zstd_size(content: bytes) -> int:
         if not content.startswith(_ZSTD_MAGIC, place):
             break
         head = content[place + 4]
-        one_segment = bool(head & _ONE_SEGMENT)
-        sizes = 1 if one_segment and not head >> 6 else _CONTENT_SIZES[head >> 6]
-        place += 5 + (not one_segment) + _DICTIONARY_SIZES[head & 3]
+        one_segment = bool(head & 0x20)
+        sizes = 1 if one_segment and not head >> 6 else (0, 2, 4, 8)[head >> 6]
+        place += 5 + (not one_segment) + (0, 1, 2, 4)[head & 3]  # of the identifier of a dictionary
         declared = int.from_bytes(content[place : place + sizes], "little") + (256 if sizes == 2 else 0)
         place += sizes
         blocks, last = 0, False
@@ -118,7 +109,7 @@ def _max_zstd_size(content: bytes) -> int:
             place += 3 + (1 if kind == _REPEATED else size)
             blocks += size if kind in (_RAW, _REPEATED) else _BLOCK
         total += min(blocks, declared) if sizes else blocks
-        place += 4 if head & _WITH_CHECKSUM else 0
+        place += 4 if head & 0x04 else 0  # a checksum
     return total
 
 
@@ -136,12 +127,8 @@ Packing = Literal["uncompressed", "gzip", "zstd"]
 COMPRESSIONS: dict[str, Packing] = {".gz": "gzip", ".zst": "zstd"}
 _OTHER_PACKINGS = {b"BZh": "bzip2", b"\xfd7zXZ": "xz", b"PK\x03\x04": "zip"}
 _UTF_16_MARKS = (b"\xff\xfe", b"\xfe\xff")
-_PICKLE_SUFFIXES = {
-    **dict.fromkeys((".pkl", ".pickle", ".joblib"), "pickle"),
-    **dict.fromkeys((".pt", ".pth"), "torch"),
-}
+_PICKLE_SUFFIXES = dict.fromkeys((".pkl", ".pickle", ".joblib"), "pickle") | dict.fromkeys((".pt", ".pth"), "torch")
 _HEAD_BYTES = 1 << 16
-_HEAD_LINES = 50
 
 
 def plain_suffix(name: str) -> str:
@@ -200,7 +187,7 @@ class Source:
             return "stdin"
         name = self.path.name
         for suffix in reversed(self.path.suffixes):
-            if suffix.lower() in COMPRESSIONS or suffix.lower() == plain_suffix(self.path.name):
+            if suffix.lower() in (*COMPRESSIONS, plain_suffix(self.path.name)):
                 name = name.removesuffix(suffix)
         return name or self.path.name
 
@@ -216,7 +203,8 @@ class Source:
             except (zlib.error, EOFError) as error:
                 raise self.damaged(error) from error
         if self.compression == "zstd":
-            content = self.content if self.file is None else self.file.read_bytes()
+            with self.stream() as file:
+                content = file.read()
             most = most_unpacked(len(content))
             if len(content) // 4 * _BLOCK > most and _max_zstd_size(content) > most:
                 refuse_size(self.name, "zstd", most)
@@ -225,7 +213,12 @@ class Source:
     @cached_property
     def content(self) -> bytes:
         """The bytes as they are stored."""
-        return (self.data or b"") if self.file is None else self.file.read_bytes()
+        return self.file.read_bytes() if self.file else self.data or b""
+
+    @property
+    def _octets(self) -> bytes:
+        """The bytes of the text; those of zstd stay compressed."""
+        return self.polars if isinstance(self.polars, bytes) else self.content
 
     def mapped(self) -> bytes | mmap.mmap:
         """Return the bytes as they are stored, without a copy where they are in a file."""
@@ -269,9 +262,8 @@ class Source:
         if self.compression == "zstd":
             return "\n".join(self.lines())
         with guard_reading(self.name):
-            octets = self.polars if isinstance(self.polars, bytes) else self.content
             try:
-                return octets.decode("utf-8-sig")
+                return self._octets.decode("utf-8-sig")
             except UnicodeDecodeError as error:
                 raise self.undecodable() from error
 
@@ -279,7 +271,7 @@ class Source:
     def head(self) -> str:
         """The first lines, by which the format is recognized."""
         if self.compression == "zstd":
-            return "\n".join(self._read_lines(_HEAD_LINES)).removeprefix("\ufeff")
+            return "\n".join(self._read_lines(50)).removeprefix("\ufeff")
         start = self._start(_HEAD_BYTES)
         if self.compression == "gzip":
             try:
@@ -317,52 +309,38 @@ class Source:
         """Refuse pickled objects, with the line that converts them; ``kind`` is ``vectors``, ``gold`` or ``run``."""
         if self.pickle_kind is None:
             return
-        path = Path(self.name)
-        load = {
-            "torch": f"import torch; d = torch.load({self.name!r}, weights_only=True)",
-            "pickle": f"import pickle; d = pickle.load(open({self.name!r}, 'rb'))",
-        }[self.pickle_kind]
-        matrix = ""
-        target = str(path.with_suffix({"vectors": ".npz"}.get(kind, ".json")))
-        if kind != "vectors":
-            shape, save = "{query: {item: number}}", f"import json; json.dump(d, open({target!r}, 'w'), default=float)"
-        else:
-            plain = ".detach().float().cpu().numpy()" if self.pickle_kind == "torch" else ""
-            stack = "torch" if self.pickle_kind == "torch" else "np"
-            vectors = f"{stack}.stack(list(d.values())){plain}"
-            shape = "{id: vector}"
-            matrix = f" If it is a matrix, end with np.save({str(path.with_suffix('.npy'))!r}, d{plain})."
+        path, is_torch, matrix = Path(self.name), self.pickle_kind == "torch", ""
+        load = f"import pickle; d = pickle.load(open({self.name!r}, 'rb'))"
+        if is_torch:
+            load = f"import torch; d = torch.load({self.name!r}, weights_only=True)"
+        if kind == "vectors":
+            shape, expected = "{id: vector}", "vectors in .npz, .npy, .safetensors, .parquet or .json"
+            target, plain = str(path.with_suffix(".npz")), ".detach().float().cpu().numpy()" if is_torch else ""
+            vectors = f"{'torch' if is_torch else 'np'}.stack(list(d.values())){plain}"
             save = f"import numpy as np; np.savez({target!r}, ids=np.array(list(d), dtype=str), vectors={vectors})"
+            matrix = f" If it is a matrix, end with np.save({str(path.with_suffix('.npy'))!r}, d{plain})."
+        else:
+            shape, expected = "{query: {item: number}}", f"a {kind} as TREC, JSON, JSONL, CSV or Parquet"
+            save = f"import json; json.dump(d, open({str(path.with_suffix('.json'))!r}, 'w'), default=float)"
         raise DataError(
             "the file holds pickled Python objects, which can run code when they are opened",
             where=self.name,
-            expected="vectors in .npz, .npy, .safetensors, .parquet or .json"
-            if kind == "vectors"
-            else f"a {kind} as TREC, JSON, JSONL, CSV or Parquet",
+            expected=expected,
             hint=f'If you trust the file and it is a dict {shape}, convert it: python -c "{load}; {save}".{matrix}',
         )
 
     def damaged(self, error: Exception) -> DataError:
         kind = self.compression or "data"
-        return DataError(
-            f"the {kind} stream is damaged or cut short ({error})",
-            where=self.name,
-            expected=f"a whole {kind} file",
-            hint="Was the download or the copy interrupted?",
-        )
+        found, expected = f"the {kind} stream is damaged or cut short ({error})", f"a whole {kind} file"
+        return DataError(found, where=self.name, expected=expected, hint="Was the download or the copy interrupted?")
 
     def undecodable(self) -> DataError:
         """Return the error for text that is not UTF-8, naming the first line where it goes wrong."""
-        data = b"" if self.compression == "zstd" else self.polars
-        data = data if isinstance(data, bytes) else self.content
+        data = b"" if self.compression == "zstd" else self._octets
         packed = next((name for magic, name in _OTHER_PACKINGS.items() if data.startswith(magic)), None)
         if packed:
-            return DataError(
-                f"the file is packed with {packed}",
-                where=self.name,
-                expected="plain text, .gz or .zst",
-                hint="Unpack it.",
-            )
+            found, expected = f"the file is packed with {packed}", "plain text, .gz or .zst"
+            return DataError(found, where=self.name, expected=expected, hint="Unpack it.")
         fault, where = "found bytes that are not UTF-8 text", self.name
         if data[:2] in _UTF_16_MARKS:
             fault = "the text is UTF-16"

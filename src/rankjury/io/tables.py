@@ -31,27 +31,20 @@ from rankjury.io.parquet import read_schema, read_whole
 from rankjury.io.source import SEPARATORS, Source, cells_of, plain_suffix, separator_of
 
 TABLE_SUFFIXES = (".csv", ".tsv", ".jsonl", ".ndjson", ".parquet", ".pq")
-_PARQUET = (".parquet", ".pq")
 _LISTS = ("items", "products", "catalogue", "catalog", "queries", "labels", "data", "results", "rows")
 """Keys under which an object may hold the records."""
 _LINES = (".jsonl", ".ndjson")
-_DELIMITED = (".csv", ".tsv", ".psv")
-_MAX_LINE, _MAX_VALUE = 80, 60
 
 
 def read_table(source: Source, *, text: Callable[[list[str]], Collection[str]] | None = None) -> pl.DataFrame:
     """Read a table by its content: Parquet, a JSON list of objects, {id: object}, JSONL, or delimited text.
 
-    Args:
-        source: The file.
-        text: Returns, from the column names of delimited text, those whose cells stay as they are written, as 007 is
-            not 7; None: all of them.
-
-    Raises:
-        DataError: The file is not a table; names the line.
+    ``text`` returns, from the column names of delimited text, those whose cells stay as they are written, as 007 is not
+    7; None: all of them. An error names the line.
     """
     with guard_reading(source.name, "a table"):
-        if source.is_parquet() or plain_suffix(source.name) in _PARQUET:
+        suffix = plain_suffix(source.name)
+        if source.is_parquet() or suffix in (".parquet", ".pq"):
             return read_whole(source.polars, source.name)
         if "\0" in source.head:
             expected = "CSV, TSV or JSONL with a header or keys, or Parquet"
@@ -59,7 +52,6 @@ def read_table(source: Source, *, text: Callable[[list[str]], Collection[str]] |
         first = next(iter(source.head_lines), "").lstrip()
         if first.startswith("["):
             return read_json_table(source)
-        suffix = plain_suffix(source.name)
         if first.startswith("{") or suffix in (*_LINES, ".json"):
             keyed = records_by_id(source) if suffix == ".json" else None
             if keyed is not None:
@@ -153,7 +145,7 @@ def find_bad_row(source: Source, separator: str, required: list[str]) -> DataErr
     """Return the error for the first row that does not fit the header, or lacks a cell of a required column."""
     header = cells_of(next(iter(source.head_lines), ""), separator)
     for line, row in _data_rows(source, separator):
-        where, shown = f"{source.name}:{line}", separator.join(row)[:_MAX_LINE]
+        where, shown = f"{source.name}:{line}", separator.join(row)[:80]
         if len(row) != len(header):
             expected = f"{len(header)} columns: {', '.join(header)}"
             return DataError(f"found {len(row)} columns in the line {shown!r}", where=where, expected=expected)
@@ -188,7 +180,7 @@ def read_records(source: Source) -> list[Row]:
         if source.is_parquet():
             rows = read_whole(source.polars, source.name).iter_rows(named=True)
             records = [Row(f"{source.name}, row {n}", row) for n, row in enumerate(rows, start=1)]
-        elif plain_suffix(source.name) in _DELIMITED or not source.head.lstrip().startswith(("{", "[")):
+        elif plain_suffix(source.name) in (".csv", ".tsv", ".psv") or not source.head.lstrip().startswith(("{", "[")):
             separator, names = read_header(source)
             records = []
             for line, cells in _data_rows(source, separator):
@@ -242,7 +234,7 @@ def _json_records(source: Source) -> list[Row]:
         records = next((values for values in lists if all(isinstance(value, dict) for value in values)), None)
         whole = records or records_by_id(source, whole) or [whole]
     if not isinstance(whole, list):
-        raise DataError(f"found {str(whole)[:_MAX_VALUE]!r}", where=source.name, expected="a list of objects")
+        raise DataError(f"found {str(whole)[:60]!r}", where=source.name, expected="a list of objects")
     return [_record(f"{source.name}, number {n}", value) for n, value in enumerate(whole, start=1)]
 
 
@@ -256,17 +248,16 @@ def _line_records(source: Source, text: str, of_whole: ValueError | None = None)
             value = _parse(line.strip(), unique_members(f"{source.name}:{number}"))
         except UnicodeError:
             raise
-        except ValueError as of_line:
-            error, at = (
-                (of_line, number) if records or not of_whole else (of_whole, getattr(of_whole, "lineno", number))
-            )
+        except ValueError:
+            if of_whole and not records:
+                error, number = of_whole, getattr(of_whole, "lineno", number)
             expected = "a list of objects, or one object per line"
-            raise DataError(f"not JSON: {error}", where=f"{source.name}:{at}", expected=expected) from error
+            raise DataError(f"not JSON: {error}", where=f"{source.name}:{number}", expected=expected) from error
         records.append(_record(f"{source.name}:{number}", value))
     return records
 
 
 def _record(place: str, value: Any) -> Row:
     if not isinstance(value, dict):
-        raise DataError(f"found {str(value)[:_MAX_VALUE]!r}", where=place, expected="an object")
+        raise DataError(f"found {str(value)[:60]!r}", where=place, expected="an object")
     return Row(place, {str(name): cell for name, cell in value.items()})

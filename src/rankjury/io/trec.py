@@ -56,10 +56,7 @@ def scan_bytes(given: Path | bytes, separator: str) -> tuple[int, bool] | None:
 
 _WORD, _GAP = r"([^ \t]+)", r"[ \t]+"
 _COLUMNS = {"run": [QUERY, "Q0", ITEM, "rank", SCORE, "tag"], "gold": [QUERY, "iteration", ITEM, GRADE]}
-_SHOWN = {
-    "run": "six columns: query Q0 item rank score tag",
-    "gold": "four columns: query iteration item grade",
-}
+_SHOWN = {"run": "six columns: query Q0 item rank score tag", "gold": "four columns: query iteration item grade"}
 _NUMBER = {"run": SCORE, "gold": GRADE}
 # A line has exactly as many columns as the format says. trec_eval takes the rest of a run's line for the tag; but then
 # an id with a blank (q01 Q0 kb 031 1 7.39 bm25) is read as item kb with score 1, and nothing tells the two apart. Where
@@ -69,7 +66,6 @@ _PATTERN = {
     "gold": rf"^[ \t]*{_WORD}{_GAP}[^ \t]+{_GAP}{_WORD}{_GAP}{_WORD}[ \t]*$",
 }
 _BEHIND_THE_TAG = r"^( *[^ \t]+ *(?:\t *[^ \t]+ *){4}\t *[^ \t]+) [^\t]*$"
-_LONGEST_LINE_SHOWN = 80
 
 
 def read(source: Source, kind: str) -> pl.DataFrame:
@@ -119,34 +115,27 @@ def _read_carefully(source: Source, kind: str) -> pl.DataFrame:
     frame = frame.with_columns(pl.col(number).cast(pl.Float64, strict=False).alias("value"))
     odd = frame.filter(pl.col("value").is_null() | ~pl.col("value").is_finite())
     if not odd.is_empty():
-        raise DataError(
-            f"the {number} is {odd[number][0]!r} in the line {_short(odd['line'][0])!r}",
-            where=f"{source.name}:{odd['number'][0]}",
-            expected="a finite number",
-        )
+        found = f"the {number} is {odd[number][0]!r} in the line {_short(odd['line'][0])!r}"
+        raise DataError(found, where=f"{source.name}:{odd['number'][0]}", expected="a finite number")
     return frame.select(QUERY, ITEM, pl.col("value").alias(number))
 
 
 def _column_error(source: Source, kind: str, number: int, line: str) -> DataError:
-    found = len(re.findall(_WORD, line))
+    count = len(re.findall(_WORD, line))
     other = "gold" if kind == "run" else "run"
     hint = None
-    if found > len(_COLUMNS[kind]):
+    if count > len(_COLUMNS[kind]):
         culprits = "an id or the tag" if kind == "run" else "an id"
         hint = f"Blanks separate columns. If {culprits} contains one, replace it, or write the file as CSV or JSON."
     if re.search(_PATTERN[other], line):
         looks_like = "qrels: was the gold" if other == "gold" else "run: was a run"
         hint = f"This looks like a TREC {looks_like} given where the {kind} goes? Order: rankjury evaluate GOLD RUN."
-    return DataError(
-        f"found {found} columns in the line {_short(line)!r}",
-        where=f"{source.name}:{number}",
-        expected=_SHOWN[kind],
-        hint=hint,
-    )
+    found = f"found {count} columns in the line {_short(line)!r}"
+    return DataError(found, where=f"{source.name}:{number}", expected=_SHOWN[kind], hint=hint)
 
 
 def _short(line: str) -> str:
-    return line if len(line) <= _LONGEST_LINE_SHOWN else line[: _LONGEST_LINE_SHOWN - 1] + "…"
+    return line if len(line) <= 80 else f"{line[:79]}…"
 
 
 def write(frame: pl.DataFrame, kind: str, name: str) -> pl.DataFrame:
@@ -154,11 +143,9 @@ def write(frame: pl.DataFrame, kind: str, name: str) -> pl.DataFrame:
     for column in (QUERY, ITEM):
         odd = frame.filter(pl.col(column).cast(pl.String).str.contains(r"\s|^#|^$"))
         if not odd.is_empty():
-            raise DataError(
-                f"the {column} {odd[column][0]!r} cannot stand in a TREC file",
-                expected="ids without blanks that do not begin with #",
-                hint="Write CSV, JSONL or Parquet instead.",
-            )
+            found = f"the {column} {odd[column][0]!r} cannot stand in a TREC file"
+            expected, hint = "ids without blanks that do not begin with #", "Write CSV, JSONL or Parquet instead."
+            raise DataError(found, expected=expected, hint=hint)
     if kind == "gold":
         grade = pl.col(GRADE).cast(pl.Int64) if are_whole(frame[GRADE]) else pl.col(GRADE)
         return frame.select(QUERY, pl.lit("0").alias("iteration"), ITEM, grade)
