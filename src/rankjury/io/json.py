@@ -3,7 +3,7 @@
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from mmap import mmap
 from typing import Any
@@ -286,11 +286,24 @@ def table_of(frame: pl.DataFrame, source: Source, kind: str, place: Callable[[in
         if frame[name].null_count():
             row = int(frame[name].is_null().arg_max() or 0)
             raise DataError(f"no {columns[name]}", where=place(row), expected="a value on every line")
-    numbers = as_numbers(frame)
-    bad = first_bad_number(numbers)
-    if bad is not None:
-        raise not_a_number(frame, *bad, place(bad[0]))
-    if kind == "gold":
+    return check_numbers(frame, columns, source, place)
+
+
+def check_numbers(
+    frame: pl.DataFrame, columns: dict[str, str], source: Source, place: Callable[[int], str]
+) -> pl.DataFrame:
+    """Return the columns other than ids as numbers, and refuse others; ``place`` returns the place of a row."""
+    values = [name for name in frame.columns if name not in (QUERY, ITEM)]
+    texts = [name for name in values if frame[name].dtype == pl.String]
+    numbers = frame.with_columns(pl.col(name).str.strip_chars().cast(pl.Float64, strict=False) for name in texts)
+    for name in values:
+        is_numeric = numbers[name].dtype.is_numeric()
+        bad = ~numbers[name].cast(pl.Float64).is_finite().fill_null(False) if is_numeric else pl.Series([True])
+        if bad.any():
+            row = int(bad.arg_max() or 0)
+            found = f"the {name} of query {frame[QUERY][row]!r} is {frame[name][row]!r}"
+            raise DataError(found, where=place(row), expected="a finite number")
+    if GRADE in columns:
         check_grades(columns[GRADE], numbers[GRADE], source.name)
     return numbers
 
@@ -311,35 +324,16 @@ def _may_repeat_keys(frame: pl.DataFrame, content: Octets, colons: int) -> bool:
 def _read_line_by_line(source: Source, content: Octets) -> pl.DataFrame:
     """Read slowly: name the line that is broken, and take ids that are strings here and numbers there."""
     check_depth(content, source.name)
-    records = []
-    for number, line in enumerate(source.lines(), start=1):
-        if not line.strip():
-            continue
-        where = f"{source.name}:{number}"
-        record = parse_json(line, source.name, line=number, expected="an object", members=unique_members(where))
-        if not isinstance(record, dict):
-            raise DataError(f"found {line[:60]!r}", where=where, expected="an object on each line")
-        records.append(record)
+    records = list(line_objects(source.lines(), source.name, "an object on each line"))
     return pl.DataFrame(records, infer_schema_length=None, strict=False)
 
 
-def as_numbers(frame: pl.DataFrame) -> pl.DataFrame:
-    """Return the columns other than ids as numbers; null where a cell is not one."""
-    texts = [name for name in frame.columns if name not in (QUERY, ITEM) and frame[name].dtype == pl.String]
-    return frame.with_columns(pl.col(name).str.strip_chars().cast(pl.Float64, strict=False) for name in texts)
-
-
-def first_bad_number(numbers: pl.DataFrame) -> tuple[int, str] | None:
-    """Return the first row, and its column, whose number is missing or not finite."""
-    for name in (name for name in numbers.columns if name not in (QUERY, ITEM)):
-        if not numbers[name].dtype.is_numeric():
-            return 0, name
-        bad = ~numbers[name].cast(pl.Float64).is_finite().fill_null(False)
-        if bad.any():
-            return int(bad.arg_max() or 0), name
-    return None
-
-
-def not_a_number(frame: pl.DataFrame, row: int, name: str, where: str) -> DataError:
-    value = frame[name][row]
-    return DataError(f"the {name} of query {frame[QUERY][row]!r} is {value!r}", where=where, expected="a finite number")
+def line_objects(lines: Iterable[str], where: str, expected: str) -> Iterator[dict[str, Any]]:
+    """Yield the object on each line; blank lines hold none, and duplicate keys are refused."""
+    for number, line in enumerate(lines, start=1):
+        if line.strip():
+            place = f"{where}:{number}"
+            record = parse_json(line, where, line=number, expected=expected, members=unique_members(place))
+            if not isinstance(record, dict):
+                raise DataError(f"found {line[:60]!r}", where=place, expected=expected)
+            yield record

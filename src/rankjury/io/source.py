@@ -23,6 +23,8 @@ from rankjury.core.convert import looks_like_header
 from rankjury.errors import DataError, guard_reading
 
 SEPARATORS = ",\t;|"
+_MIN_LIMIT = 256_000_000
+"""Bytes that any file may become."""
 
 
 def most_unpacked(packed: int) -> int:
@@ -31,8 +33,8 @@ def most_unpacked(packed: int) -> int:
     256 MB are always allowed; beyond that, 100 times the size of the file, and no more than half of the free memory.
     Runs and tables compress 3 to 50 times; a file made to exhaust memory, 1,000 times.
     """
-    always, allowed = 256_000_000, 100 * packed
-    return always if allowed <= always else max(always, min(allowed, available_memory() // 2))
+    allowed = 100 * packed
+    return _MIN_LIMIT if allowed <= _MIN_LIMIT else max(_MIN_LIMIT, min(allowed, available_memory() // 2))
 
 
 def in_units(size: float) -> str:
@@ -66,11 +68,9 @@ _RAW, _REPEATED = 0, 1
 
 
 def gunzip(content: bytes, where: str) -> bytes:
-    """Return what was compressed, all members of it; zeros behind the last one are padding.
+    """Return the decompressed content of all members, as far as ``most_unpacked`` allows; zeros at the end are padding.
 
-    Raises:
-        DataError: It becomes more than ``most_unpacked`` allows.
-        zlib.error, EOFError: It is damaged, or cut short.
+    A damaged file raises zlib.error, one that is cut short EOFError.
     """
     most, size, parts, rest = most_unpacked(len(content)), 0, [], content
     while rest:

@@ -15,12 +15,10 @@ from typing import Any
 
 import polars as pl
 
-from rankjury.core.convert import GRADE, check_grades, match_columns
+from rankjury.core.convert import match_columns
 from rankjury.errors import DataError, guard_reading
 from rankjury.io.json import (
-    as_numbers,
-    first_bad_number,
-    not_a_number,
+    check_numbers,
     parse_json,
     read_json_table,
     records_by_id,
@@ -74,11 +72,7 @@ def read_table(source: Source, *, text: Callable[[list[str]], Collection[str]] |
 
 
 def read_header(source: Source) -> tuple[str, list[str]]:
-    """Return the separator and the column names of delimited text.
-
-    Raises:
-        DataError: A column name is duplicate.
-    """
+    """Return the separator and the column names of delimited text; duplicate names are refused."""
     line = next(iter(source.head_lines), "")
     separator = max(SEPARATORS, key=line.count)
     names = [name.strip() for name in cells_of(line, separator)]
@@ -120,14 +114,12 @@ def read_delimited(source: Source, kind: str) -> pl.DataFrame:
             raise fault
         blank = (pl.col(name).is_null() | (pl.col(name).str.strip_chars() == "") for name in columns)
         frame = frame.filter(~pl.all_horizontal(blank))
-    numbers = as_numbers(frame.select(list(columns)))
-    bad = first_bad_number(numbers)
-    if bad is not None:
-        line, _ = next(islice(_data_rows(source, separator), bad[0], None), (None, []))
-        raise not_a_number(frame, *bad, f"{source.name}:{line}" if line else source.name)
-    if kind == "gold":
-        check_grades(columns[GRADE], numbers[GRADE], source.name)
-    return numbers
+
+    def place(row: int) -> str:
+        lines = (f"{source.name}:{line}" for line, _ in _data_rows(source, separator))
+        return next(islice(lines, row, None), source.name)
+
+    return check_numbers(frame.select(list(columns)), columns, source, place)
 
 
 def _data_rows(source: Source, separator: str) -> Iterator[tuple[int, list[str]]]:

@@ -252,9 +252,9 @@ class TestRecall:
                 assert built.recall().mean == 1.0
         assert firsts == {"cosine": [0], "ip": [1], "l2": [0]}
 
-    def test_selectivity(self) -> None:
+    def test_how_many_items_pass_a_filter(self) -> None:
         bench = bench_of()
-        assert (bench.selectivity(None), bench.selectivity(BOOTS), bench.selectivity(NONE)) == (1.0, 30 / N, 0.0)
+        assert [bench.passing(only).size for only in (None, BOOTS, NONE)] == [N, 30, 0]
 
     def test_an_attribute_that_is_not_there(self) -> None:
         with pytest.raises(UnknownName, match=r"unknown attribute of items 'knid'\. Did you mean kind"):

@@ -58,17 +58,17 @@ def ids_of_json(text: str, where: str) -> pl.Series:
 
 def read_candidates(given: str) -> pl.Series | pl.DataFrame:
     """Read ids, or a frame of query_id and item_id where the table has both."""
-    candidates: pl.Series | pl.DataFrame | None = None
+    columns: dict[str, str] = {}
     with guard_reading(given, "a list of candidates"):
         if plain_suffix(given) in TABLE_SUFFIXES:
             table = read_table(Source.open(given))
-            columns = {}
             with suppress(DataError):
                 columns = match_columns([*table.columns, RANK], "run", given)
-            if columns:
-                pairs = pl.DataFrame({name: names_of(table[columns[name]], given) for name in (QUERY, ITEM)})
-                candidates = pairs.unique(maintain_order=True)
-        if candidates is None:
+        candidates: pl.Series | pl.DataFrame
+        if columns:
+            pairs = pl.DataFrame({name: names_of(table[columns[name]], given) for name in (QUERY, ITEM)})
+            candidates = pairs.unique(maintain_order=True)
+        else:
             candidates = names_of(read_ids(given), given).unique().sort()
     if not len(candidates):
         raise DataError("found no candidates", where=given, expected="at least one")

@@ -9,7 +9,7 @@ import polars as pl
 from rankjury.core.convert import find_id_column
 from rankjury.core.types import listed
 from rankjury.errors import DataError
-from rankjury.io.json import check_depth, parse_json, unique_members
+from rankjury.io.json import check_depth, line_objects, parse_json, unique_members
 from rankjury.io.parquet import scan
 from rankjury.io.source import Source
 from rankjury.io.vectors.arrays import Raw, check_lengths, choose_name
@@ -41,18 +41,12 @@ def _maps_ids(text: str) -> bool:
         first = json.loads(text.lstrip().partition("\n")[0])
     except (ValueError, RecursionError):
         return False
-    return isinstance(first, dict) and len(first) == 1 and all(isinstance(value, list) for value in first.values())
+    return isinstance(first, dict) and len(first) == 1 and isinstance(next(iter(first.values())), list)
 
 
 def _from_lines(text: str, key: str | None, where: str) -> Raw:
     """Read objects with an id and a vector, or {id: [numbers]}, one per line."""
-    records: list[Any] = []
-    for number, line in enumerate(text.split("\n"), 1):
-        if line.strip():
-            members = unique_members(f"{where}:{number}")
-            records.append(parse_json(line, where, line=number, expected=_OBJECTS, members=members))
-            if not isinstance(records[-1], dict):
-                raise DataError("cannot be read as JSONL: not an object", where=f"{where}:{number}", expected=_OBJECTS)
+    records = list(line_objects(text.split("\n"), where, _OBJECTS))
     if not records:
         raise DataError("found only blank lines", where=where, expected=_OBJECTS)
     if not _maps_ids(text):

@@ -105,10 +105,6 @@ class IndexBenchmark:
             return np.arange(len(self.corpus))
         return np.flatnonzero(filter_mask(self.attributes, only))
 
-    def selectivity(self, only: Filter | None) -> float:
-        """Return the share of the corpus that passes a filter."""
-        return 1.0 if only is None else float(filter_mask(self.attributes, only).mean())
-
     def build(self, params: Params | None = None, progress: Progress = NO_PROGRESS) -> "BuiltIndex":
         """Build an index of the corpus."""
         engine = self.kind(self.metric, self.settings)

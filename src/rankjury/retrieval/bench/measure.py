@@ -181,15 +181,16 @@ def _by_filter(built: BuiltIndex, recall: AnnRecall, timed: QueryTimes | None) -
     bench = built.bench
     if not any(bench.filters):
         return
-    for only, rows in sorted(bench.groups, key=lambda group: (bench.selectivity(group[0]), str(group[0]))):
+    passing = {only: bench.passing(only).size for only, _ in bench.groups}
+    for only, rows in sorted(bench.groups, key=lambda group: (passing[group[0]], str(group[0]))):
         known = recall.values[rows]
         known = known[~np.isnan(known)]
         mean = float(known.mean()) if known.size else nan
         seconds = np.empty(0) if timed is None else timed.seconds[np.isin(timed.queries, rows)]
         seconds = seconds[~np.isnan(seconds)]
         p95_ms = float(np.percentile(seconds, 95) * 1e3) if seconds.size else nan
-        passing = bench.passing(only).size
-        yield FilterResult(str(only or "none"), bench.selectivity(only), passing, rows.size, mean, p95_ms)
+        share = passing[only] / len(bench.corpus)
+        yield FilterResult(str(only or "none"), share, passing[only], rows.size, mean, p95_ms)
 
 
 def compare_metrics(

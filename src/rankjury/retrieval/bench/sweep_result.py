@@ -127,10 +127,7 @@ def _quantile(form: Mapping[str, Any] | None) -> Percentile | None:
 
 
 def _bounds(form: Any) -> Bounds | None:
-    if form is None or form[0] is None or form[1] is None:
-        return None
-    low, high = form
-    return float(low), float(high)
+    return None if form is None or None in form else (float(form[0]), float(form[1]))
 
 
 PAIRED_ROUNDS = 16
@@ -230,15 +227,16 @@ class SweepChoice:
     """Other points that meet the target and whose cost cannot be distinguished from that of ``point``."""
 
     def to_json(self) -> dict[str, Any]:
-        def brief(point: SweepPoint | None) -> dict[str, Any] | None:
-            return None if point is None else {"build": dict(point.build), "search": dict(point.search)}
-
+        point, cheaper, *rivals = (
+            None if point is None else {"build": dict(point.build), "search": dict(point.search)}
+            for point in (self.point, self.cheaper, *self.rivals)
+        )
         return {
             "outcome": self.outcome,
             "by": self.by,
-            "point": brief(self.point),
-            "cheaper_but_unsure": brief(self.cheaper),
-            "cannot_be_distinguished": [brief(rival) for rival in self.rivals],
+            "point": point,
+            "cheaper_but_unsure": cheaper,
+            "cannot_be_distinguished": rivals,
         }
 
 
@@ -289,11 +287,9 @@ class SweepResult:
                 frontier.append(point)
         return frontier
 
-    def meeting(self, recall: float | None = None, p95_ms: float | None = None) -> list[SweepPoint]:
+    def meeting(self) -> list[SweepPoint]:
         """Return the points whose means meet the target, in the order of the grid."""
-        if recall is None and p95_ms is None:
-            recall, p95_ms = self.target, self.limit_p95_ms
-        return [point for point in self.comparable if not any(_shortfalls(point, recall, p95_ms))]
+        return [point for point in self.comparable if not any(_shortfalls(point, self.target, self.limit_p95_ms))]
 
     def cheapest(self, recall: float | None = None, p95_ms: float | None = None, *, by: Cost = "p95") -> SweepChoice:
         """Return the cheapest point with at least ``recall`` within ``p95_ms``; defaults are the sweep's target.

@@ -99,32 +99,28 @@ class Qdrant(Engine):
             if not self._is_local:
                 self._server_version = self._index.info().version
             texts = self._attribute_texts()
-            self._create_collection(texts.columns)
+            models, values = self._models, self._build_values
+            name = f"{self.settings['prefix']}-{uuid4().hex}"
+            distance = models.Distance({"cosine": "Cosine", "ip": "Dot", "l2": "Euclid"}[self.metric])
+            self._index.create_collection(
+                name,
+                vectors_config=models.VectorParams(size=self._dimensions, distance=distance),
+                hnsw_config=models.HnswConfigDiff(
+                    m=values["m"], ef_construct=values["ef_construct"], full_scan_threshold=_SMALLEST_BY_GRAPH
+                ),
+                optimizers_config=models.OptimizersConfigDiff(indexing_threshold=_SMALLEST_INDEXED),
+            )
+            self._collection = name
+            for column in () if self._is_local else texts.columns:
+                self._index.create_payload_index(name, column, models.PayloadSchemaType.KEYWORD, wait=True)
             for first, last in self._batches(progress, max(1, (1 << 18) // self._dimensions)):
                 rows = texts[first:last].iter_rows(named=True)
                 payloads = [{name: text for name, text in row.items() if text is not None} for row in rows] or None
                 numbers = vectors[first:last].tolist()
-                batch = self._models.Batch(ids=list(range(first, last)), vectors=numbers, payloads=payloads)
-                self._index.upsert(self._collection, batch, wait=True)
+                batch = models.Batch(ids=list(range(first, last)), vectors=numbers, payloads=payloads)
+                self._index.upsert(name, batch, wait=True)
             if not self._is_local:
                 self._wait_for_index()
-
-    def _create_collection(self, columns: list[str]) -> None:
-        models, values = self._models, self._build_values
-        name = f"{self.settings['prefix']}-{uuid4().hex}"
-        distance = models.Distance({"cosine": "Cosine", "ip": "Dot", "l2": "Euclid"}[self.metric])
-        self._index.create_collection(
-            name,
-            vectors_config=models.VectorParams(size=self._dimensions, distance=distance),
-            hnsw_config=models.HnswConfigDiff(
-                m=values["m"], ef_construct=values["ef_construct"], full_scan_threshold=_SMALLEST_BY_GRAPH
-            ),
-            optimizers_config=models.OptimizersConfigDiff(indexing_threshold=_SMALLEST_INDEXED),
-        )
-        self._collection = name
-        if not self._is_local:
-            for column in columns:
-                self._index.create_payload_index(name, column, models.PayloadSchemaType.KEYWORD, wait=True)
 
     def _wait_for_index(self) -> None:
         """Wait until the server has indexed, which it does after it has answered. It may omit the last few vectors."""

@@ -16,7 +16,6 @@ from rankjury.retrieval.engines.pgvector.connection import (
     DatabaseAddress,
     DatabaseConnection,
     Session,
-    import_psycopg,
     quote_name,
 )
 from rankjury.retrieval.engines.pgvector.search import METHOD_OF, PlanProof, SearchRequest
@@ -94,7 +93,6 @@ class Pgvector(Engine):
             raise UsageError("a table is named, but no dsn", expected="the dsn of the database that holds it")
         if self.settings["where"] and not self._existing:
             raise UsageError("a condition (where) is given, but no table", expected="the table whose rows it chooses")
-        import_psycopg()
         if not dsn:
             find_package()
         self._address = DatabaseAddress(dsn) if dsn else None
