@@ -12,6 +12,7 @@ from rankjury.retrieval.bench.sweep_result import SweepResult
 from rankjury.retrieval.engines.faiss import FaissHnsw, FaissIvfPq
 from tests.cli.conftest import Rankjury
 from tests.cli.support import check_failure, check_width, put
+from tests.retrieval.bench.support import sweep_from_json
 
 PLAN = """
 gold = "gold.qrels"
@@ -52,7 +53,7 @@ def sweep_of(path: str = "rankjury-sweep/sweep.json") -> SweepResult:
     form = json.loads(Path(path).read_text())
     assert form["schema"] == "rankjury.sweeps/1"
     (one,) = form["sweeps"]
-    return SweepResult.from_json(one)
+    return sweep_from_json(one)
 
 
 class TestWhatItMakes:

@@ -31,10 +31,7 @@ _READERS = {
 FORMATS = tuple(_READERS)
 TABLE_FORMATS = ("csv", "tsv", "jsonl", "parquet")
 _SUFFIXES = {
-    ".json": "json",
-    **dict.fromkeys((".jsonl", ".ndjson"), "jsonl"),
-    ".csv": "csv",
-    ".tsv": "tsv",
+    **{".json": "json", ".jsonl": "jsonl", ".ndjson": "jsonl", ".csv": "csv", ".tsv": "tsv"},
     **dict.fromkeys((".parquet", ".pq"), "parquet"),
     **dict.fromkeys((".trec", ".run", ".qrels", ".qrel", ".txt", ".res", ".test"), "trec"),
 }
@@ -96,17 +93,16 @@ def read(given: str | Path | Source, kind: str, form: str | None = None) -> pl.D
 
 def kind_of(source: Source, form: str | None = None) -> str:
     """Return ``gold`` or ``run``: by the columns where they differ, else by whether all values are whole."""
-    errors, frames = {}, {}
-    for kind in ("gold", "run"):
-        try:
-            frames[kind] = read(source, kind, form)
-        except DataError as error:
-            errors[kind] = error
-    if not frames:
-        raise errors["run"]
-    if len(frames) == 1:
-        return next(iter(frames))
-    values = frames["run"][SCORE] if SCORE in frames["run"].columns else frames["gold"][GRADE]
+    try:
+        gold = read(source, "gold", form)
+    except DataError:
+        read(source, "run", form)
+        return "run"
+    try:
+        run = read(source, "run", form)
+    except DataError:
+        return "gold"
+    values = run[SCORE] if SCORE in run.columns else gold[GRADE]
     return "gold" if (values == values.round()).all() else "run"
 
 

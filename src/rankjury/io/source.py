@@ -115,12 +115,10 @@ def _max_zstd_size(content: bytes) -> int:
 
 def refuse_size(where: str, kind: str, most: int) -> None:
     """Raise the error for a compressed file that becomes too large."""
-    raise DataError(
-        f"the {kind} data becomes more than {in_units(most)} when it is decompressed",
-        where=where,
-        expected="at most 256 MB, or 100 times the size of the file and half of the free memory",
-        hint="If the file is as it should be, decompress it yourself and give the result.",
-    )
+    found = f"the {kind} data becomes more than {in_units(most)} when it is decompressed"
+    expected = "at most 256 MB, or 100 times the size of the file and half of the free memory"
+    hint = "If the file is as it should be, decompress it yourself and give the result."
+    raise DataError(found, where=where, expected=expected, hint=hint)
 
 
 Packing = Literal["uncompressed", "gzip", "zstd"]
@@ -322,12 +320,9 @@ class Source:
         else:
             shape, expected = "{query: {item: number}}", f"a {kind} as TREC, JSON, JSONL, CSV or Parquet"
             save = f"import json; json.dump(d, open({str(path.with_suffix('.json'))!r}, 'w'), default=float)"
-        raise DataError(
-            "the file holds pickled Python objects, which can run code when they are opened",
-            where=self.name,
-            expected=expected,
-            hint=f'If you trust the file and it is a dict {shape}, convert it: python -c "{load}; {save}".{matrix}',
-        )
+        found = "the file holds pickled Python objects, which can run code when they are opened"
+        hint = f'If you trust the file and it is a dict {shape}, convert it: python -c "{load}; {save}".{matrix}'
+        raise DataError(found, where=self.name, expected=expected, hint=hint)
 
     def damaged(self, error: Exception) -> DataError:
         kind = self.compression or "data"

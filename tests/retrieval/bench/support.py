@@ -15,7 +15,7 @@ from rankjury.core.progress import Progress
 from rankjury.core.types import Floats, Ints, Matrix, Vectors
 from rankjury.errors import DataError, ImpossibleSetting, UsageError
 from rankjury.retrieval.bench.benchmark import IndexBenchmark
-from rankjury.retrieval.bench.sweep_result import SweepPoint
+from rankjury.retrieval.bench.sweep_result import SCHEMA, PairedTimes, SweepPoint, SweepResult
 from rankjury.retrieval.engines.base import ENGINES, Filter
 from rankjury.retrieval.engines.exact import Exact
 from rankjury.stats.resampling import Resampling
@@ -135,6 +135,20 @@ def journal_in(folder: Path) -> Journal:
     return Journal(folder / "journal.jsonl")
 
 
+def sweep_from_json(form: dict[str, Any]) -> SweepResult:
+    """Read the JSON of a sweep; the frontier and the cheapest point are computed again."""
+    assert form["schema"] == SCHEMA
+    plain = ("name", "engine", "metric", "k", "items", "dimensions", "queries", "level", "timed", "about", "resumed")
+    return SweepResult(
+        **{key: form[key] for key in plain},
+        points=tuple(map(SweepPoint.from_json, form["points"])),
+        target=form["target"]["recall"],
+        limit_p95_ms=form["target"]["p95_ms"],
+        notes=tuple(form["notes"]),
+        times=None if form["comparison"] is None else PairedTimes.from_json(form["comparison"]),
+    )
+
+
 def point(
     recall: float, p95: float, ci: tuple[float, float] | None = None, *, p95_ci: tuple[float, float] | None = None,
     bounded: bool = True, size: int | None = 100, seconds: float = 1.0, failed: int = 0, **search: Any,
@@ -142,9 +156,15 @@ def point(
     """A measured point, with intervals as wide as nothing unless given."""
     low, high = p95_ci or (p95, p95)
     ends = {"ms": p95, "ci": [low, high], "bounded": bounded}
-    return SweepPoint.measured(
-        {"m": 8}, search or {"reach": int(1000 * p95)},
-        {"mean": recall, "ci": ci or (recall, recall), "p5": recall / 2, "n": 40},
-        {"p50": {"ms": p95 / 2, "ci": None}, "p95": ends, "p99": {"ms": 2 * p95, "ci": None}, "qps": 1000 / p95},
-        build_seconds=seconds, size_bytes=size, failed_queries=failed,
-    )  # fmt: skip
+    p50, p99 = ({"ms": ms, "ci": None} for ms in (p95 / 2, 2 * p95))
+    form = {
+        "build": {"m": 8},
+        "search": search or {"reach": int(1000 * p95)},
+        "status": "measured",
+        "recall": {"mean": recall, "ci": ci or (recall, recall), "p5": recall / 2, "n": 40},
+        "latency": {"p50": p50, "p95": ends, "p99": p99, "qps": 1000 / p95},
+        "build_seconds": seconds,
+        "size_bytes": size,
+        "failed_queries": failed,
+    }
+    return SweepPoint.from_json(form)

@@ -54,10 +54,8 @@ def read_vectors(given: str | Path, *, ids: str | None = None, taken: str | None
         source.refuse_pickle("vectors")
     reader = _READERS.get(plain_suffix(path))
     if reader is None:
-        raise UsageError(
-            f"cannot tell from the name {Path(path).name!r} how the vectors are stored",
-            expected=f"a suffix among {', '.join(VECTOR_SUFFIXES)}",
-        )
+        found = f"cannot tell from the name {Path(path).name!r} how the vectors are stored"
+        raise UsageError(found, expected=f"a suffix among {', '.join(VECTOR_SUFFIXES)}")
     name = f"{path}:{key}" if key else path
     with guard_reading(source.name, plain_suffix(path)):
         raw = reader(source, key)

@@ -82,13 +82,10 @@ def _pickled_array(path: str, holds: str, name: str | None = None) -> DataError:
     load = f"np.load({path!r}, allow_pickle=True)"
     load, save = (load, f"np.save({path!r}, a)") if name is None else (f"dict({load})", f"np.savez({path!r}, **a)")
     plain = f"{array}.astype(str)" if holds == "ids" else f"np.stack(list({array}.ravel())).astype('float32')"
-    conversion = f"import numpy as np; a = {load}; {array} = {plain}; {save}"
-    return DataError(
-        "holds pickled Python objects (dtype object), which can run code when they are opened",
-        where=path if name is None else f"{path}:{name}",
-        expected="numbers, or strings of NumPy's own type",
-        hint=f'If you trust the file, convert it: python -c "{conversion}"',
-    )
+    hint = f'convert it: python -c "import numpy as np; a = {load}; {array} = {plain}; {save}"'
+    found = "holds pickled Python objects (dtype object), which can run code when they are opened"
+    where, expected = path if name is None else f"{path}:{name}", "numbers, or strings of NumPy's own type"
+    return DataError(found, where=where, expected=expected, hint=f"If you trust the file, {hint}")
 
 
 def read_npy(source: Source, key: str | None) -> Raw:
@@ -165,11 +162,9 @@ def _decoded(values: NDArray[Any], record: dict[str, Any], where: str) -> Matrix
     stored = "uint8" if dtype == "binary" else dtype
     width = -(-dimensions // 8) if dtype == "binary" else dimensions
     if dtype not in DTYPES or str(values.dtype) != stored or values.shape != (record["count"], width):
-        raise DataError(
-            f"found an array of shape {'×'.join(map(str, values.shape))} and type {values.dtype}",
-            where=f"{where}:{VALUES_NAME}",
-            expected=f"{record['count']:,} vectors of {dimensions:,} numbers as {dtype}, as its metadata says",
-        )
+        found = f"found an array of shape {'×'.join(map(str, values.shape))} and type {values.dtype}"
+        expected = f"{record['count']:,} vectors of {dimensions:,} numbers as {dtype}, as its metadata says"
+        raise DataError(found, where=f"{where}:{VALUES_NAME}", expected=expected)
     return decode(Quantized(values, dtype, dimensions, record.get("scale")))
 
 

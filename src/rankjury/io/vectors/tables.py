@@ -46,13 +46,13 @@ def _maps_ids(text: str) -> bool:
 
 def _from_lines(text: str, key: str | None, where: str) -> Raw:
     """Read objects with an id and a vector, or {id: [numbers]}, one per line."""
-    records = list(line_objects(text.split("\n"), where, _OBJECTS))
+    records = list(line_objects(text.split("\n"), where, f"JSONL with {_OBJECTS}"))
     if not records:
         raise DataError("found only blank lines", where=where, expected=_OBJECTS)
     if not _maps_ids(text):
         return _from_objects(records, key, where)
-    ids = [id_ for record in records for id_ in record]
-    return _from_lists(ids, [vector for record in records for vector in record.values()], where)
+    pairs = [pair for record in records for pair in record.items()]
+    return _from_lists([id_ for id_, _ in pairs], [vector for _, vector in pairs], where)
 
 
 _OBJECTS = '{"id": …, "vector": [numbers]} for each vector'

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
 from functools import cached_property, partial
 from time import perf_counter
 from typing import Any, Self
@@ -14,7 +15,7 @@ from rankjury.core.progress import NO_PROGRESS, Progress
 from rankjury.core.types import Ints, Matrix, Vectors
 from rankjury.errors import EngineLost, RankjuryError, UsageError
 from rankjury.retrieval.bench.latency import QueryTimes
-from rankjury.retrieval.bench.loops import WARM_UP, Ask, closed_loop, open_loop
+from rankjury.retrieval.bench.loops import Ask, closed_loop, open_loop
 from rankjury.retrieval.bench.result import AnnRecall, estimate_recall, recall_by_query
 from rankjury.retrieval.engines.base import ENGINES, Engine, Filter, filter_mask
 from rankjury.retrieval.knn.search import Neighbours, nearest
@@ -28,7 +29,7 @@ class _EngineLostSignal(BaseException):
     """The engine is lost: ends the loop, unlike a failed query, which is counted."""
 
 
-ROUNDS, WORKERS = 5, 4
+ROUNDS = 5
 
 
 class IndexBenchmark:
@@ -117,14 +118,16 @@ class IndexBenchmark:
             raise
 
 
+@dataclass
 class BuiltIndex:
     """A built index, to be searched and timed."""
 
-    def __init__(self, bench: IndexBenchmark, engine: Engine, seconds: float) -> None:
-        self.bench, self.engine, self.seconds = bench, engine, seconds
-        self.failures: list[tuple[int, str]] = []
-        """Rows of the queries that failed in ``search``, with the reason."""
-        self.answered = 0
+    bench: IndexBenchmark
+    engine: Engine
+    seconds: float
+    failures: list[tuple[int, str]] = field(default_factory=list)
+    """Rows of the queries that failed in ``search``, with the reason."""
+    answered: int = 0
 
     def search(self, params: Params | None = None, *, k: int | None = None, exact: bool = False) -> Neighbours:
         """Return the neighbours of every query; a query that fails has none and is recorded in ``failures``."""
@@ -205,38 +208,26 @@ class BuiltIndex:
         params: Params | None = None,
         *,
         rounds: int = ROUNDS,
-        total: int | None = None,
-        seed: int = 0,
-        warm_up: int = WARM_UP,
         concurrency: int = 1,
         embed: Embed | None = None,
         to_ids: bool = False,
-        progress: Progress = NO_PROGRESS,
+        **options: Any,
     ) -> QueryTimes:
-        """Time queries in the closed loop: each worker asks the next query when the last was answered.
+        """Time queries in the closed loop: each of ``concurrency`` workers asks the next when the last was answered.
 
         ``embed`` includes the embedding of the query's text, ``to_ids`` the lookup of item ids; else only the search is
-        timed. Every query is asked ``rounds`` times by ``concurrency`` threads; ``total`` sets the number of queries.
+        timed. The other options are those of ``closed_loop``.
         """
         with self._asks(params, concurrency, embed, to_ids) as asks:
-            return closed_loop(
-                asks, len(self.bench.queries), rounds=rounds, total=total, seed=seed, warm_up=warm_up,
-                progress=progress,
-            )  # fmt: skip
+            return closed_loop(asks, len(self.bench.queries), rounds=rounds, **options)
 
     def timed_at(
-        self,
-        rate: float,
-        params: Params | None = None,
-        *,
-        rounds: int = ROUNDS,
-        warm_up: int = WARM_UP,
-        workers: int = WORKERS,
+        self, rate: float, params: Params | None = None, *, rounds: int = ROUNDS, workers: int = 4, **options: Any
     ) -> QueryTimes:
-        """Time queries in the open loop: they arrive at ``rate`` per second."""
+        """Time queries in the open loop: they arrive at ``rate`` per second; ``options`` are those of ``open_loop``."""
         n = len(self.bench.queries)
         with self._asks(params, workers) as asks:
-            return open_loop(asks, n, rate=rate, total=rounds * n, arrivals="random", warm_up=warm_up)
+            return open_loop(asks, n, rate=rate, total=rounds * n, arrivals="random", **options)
 
     @contextmanager
     def _asks(
@@ -251,10 +242,8 @@ class BuiltIndex:
         if embed is not None and texts:  # refused at once, before every query fails
             made, stored = embed([texts[0]]).shape[1], bench.corpus.dimensions
             if made != stored:
-                raise UsageError(
-                    f"the model makes vectors of {made:,} dimensions, and the index holds {stored:,}",
-                    expected="lab.model = the model that made the vectors",
-                )
+                found = f"the model makes vectors of {made:,} dimensions, and the index holds {stored:,}"
+                raise UsageError(found, expected="lab.model = the model that made the vectors")
 
         def ask(search: Callable[..., Neighbours], row: int) -> object:
             query = singles[row] if embed is None or texts is None else embed([texts[row]])

@@ -226,12 +226,18 @@ class _Run:
             try:
                 recall = built.recall(search)
                 failed = len(built.failures)
-                latency = self._time(built, search)
-                point = SweepPoint.measured(
-                    part.build, search, recall.to_json(), latency.to_json(), build_seconds=built.seconds,
-                    size_bytes=built.engine.size(), failed_queries=failed,
-                    facts=loads(dumps(built.engine.metadata(), default=str)),
-                )  # fmt: skip
+                form = {
+                    "build": part.build,
+                    "search": search,
+                    "status": "measured",
+                    "recall": recall.to_json(),
+                    "latency": self._time(built, search).to_json(),
+                    "failed_queries": failed,
+                    "build_seconds": built.seconds,
+                    "size_bytes": built.engine.size(),
+                    "facts": loads(dumps(built.engine.metadata(), default=str)),
+                }
+                point = SweepPoint.from_json(form)
             except Exception as error:
                 self._refuse(part, setting, error)
                 if not isinstance(error, UsageError):

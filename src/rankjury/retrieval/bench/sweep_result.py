@@ -15,7 +15,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from rankjury.core.params import Params, Setting
-from rankjury.errors import DataError, UnknownName
+from rankjury.errors import UnknownName
 from rankjury.retrieval.bench.grid import format_params
 from rankjury.retrieval.bench.latency import Percentile
 from rankjury.stats.resampling import Bounds
@@ -70,27 +70,6 @@ class SweepPoint:
         """Whether it was measured and every query was answered."""
         return self.recall is not None and self.p95 is not None and not self.failed_queries
 
-    @classmethod
-    def measured(
-        cls,
-        build: Params,
-        search: Params,
-        recall: Mapping[str, Any],
-        latency: Mapping[str, Any],
-        *,
-        build_seconds: float,
-        size_bytes: int | None,
-        failed_queries: int = 0,
-        facts: Mapping[str, Any] | None = None,
-    ) -> "SweepPoint":
-        """Make a point from the JSON of ``AnnRecall`` and ``Latency``."""
-        p50, p95, p99 = (_quantile(latency.get(name)) for name in ("p50", "p95", "p99"))
-        return cls(
-            dict(build), dict(search), "measured", recall["mean"], _bounds(recall["ci"]), recall["p5"], recall["n"],
-            p50, p95, p99, latency.get("qps"), max(failed_queries, int(latency.get("failed") or 0)),
-            build_seconds=build_seconds, size_bytes=size_bytes, latency=dict(latency), facts=dict(facts or {}),
-        )  # fmt: skip
-
     def to_json(self) -> dict[str, Any]:
         form: dict[str, Any] = {"build": dict(self.build), "search": dict(self.search), "status": self.status}
         if self.status != "measured":
@@ -107,16 +86,21 @@ class SweepPoint:
 
     @classmethod
     def from_json(cls, form: Mapping[str, Any]) -> "SweepPoint":
-        """Read the JSON of a point; raise KeyError, TypeError or ValueError if it is not one."""
+        """Read the JSON of a point; raise KeyError, TypeError or ValueError if it is not one.
+
+        That of a measured point has the JSON of its ``AnnRecall`` and ``Latency``.
+        """
         build, search, status = dict(form["build"]), dict(form["search"]), form["status"]
         if status not in get_args(Status):
             raise ValueError(f"status is {status!r}")
         if status != "measured":
             return cls(build, search, status, because=form["because"], by=form.get("by"))
-        return cls.measured(
-            build, search, form["recall"], form["latency"],
-            build_seconds=form["build_seconds"], size_bytes=form["size_bytes"],
-            failed_queries=form["failed_queries"], facts=form.get("facts"),
+        recall, latency = form["recall"], form["latency"]
+        p50, p95, p99 = (_quantile(latency.get(name)) for name in ("p50", "p95", "p99"))
+        return cls(
+            build, search, status, recall["mean"], _bounds(recall["ci"]), recall["p5"], recall["n"], p50, p95, p99,
+            latency.get("qps"), max(form["failed_queries"], int(latency.get("failed") or 0)), form["build_seconds"],
+            form["size_bytes"], latency=dict(latency), facts=dict(form.get("facts") or {}),
         )  # fmt: skip
 
 
@@ -200,7 +184,6 @@ def is_significantly_less(quick: Sequence[float], slow: Sequence[float], tests: 
 
 
 SCHEMA = "rankjury.sweep/1"
-_PLAIN_FIELDS = ("name", "engine", "metric", "k", "items", "dimensions", "queries", "level")
 Cost = Literal["p95", "size", "build"]
 COSTS: dict[str, Callable[[SweepPoint], float]] = {
     "p95": lambda point: inf if point.p95 is None else point.p95.ms,
@@ -337,9 +320,10 @@ class SweepResult:
 
     def to_json(self) -> dict[str, Any]:
         place = {id(point): number for number, point in enumerate(self.points)}
+        plain = ("name", "engine", "metric", "k", "items", "dimensions", "queries", "level")
         return {
             "schema": SCHEMA,
-            **{key: getattr(self, key) for key in _PLAIN_FIELDS},
+            **{key: getattr(self, key) for key in plain},
             "timed": dict(self.timed),
             "target": {"recall": self.target, "p95_ms": self.limit_p95_ms},
             "points": [point.to_json() for point in self.points],
@@ -350,24 +334,6 @@ class SweepResult:
             "notes": list(self.notes),
             "about": dict(self.about),
         }
-
-    @classmethod
-    def from_json(cls, form: Mapping[str, Any], where: str = "sweep") -> "SweepResult":
-        """Read the JSON of a sweep; the frontier and the cheapest point are computed again."""
-        if not isinstance(form, Mapping) or form.get("schema") != SCHEMA:
-            found = form.get("schema") if isinstance(form, Mapping) else type(form).__name__
-            raise DataError(f"not a sweep: found {found!r}", where=where, expected=f"schema {SCHEMA}")
-        try:
-            return cls(
-                **{key: form[key] for key in _PLAIN_FIELDS},
-                points=tuple(map(SweepPoint.from_json, form["points"])),
-                target=form["target"]["recall"], limit_p95_ms=form["target"]["p95_ms"],
-                timed=form["timed"], about=form["about"], notes=tuple(form["notes"]), resumed=form["resumed"],
-                times=None if form.get("comparison") is None else PairedTimes.from_json(form["comparison"]),
-            )  # fmt: skip
-        except (KeyError, TypeError, ValueError) as error:
-            what = f"{error} is missing" if isinstance(error, KeyError) else str(error)
-            raise DataError(f"the sweep cannot be read: {what}", where=where) from error
 
 
 def _surely_meets(point: SweepPoint, recall: float | None, p95_ms: float | None) -> bool:

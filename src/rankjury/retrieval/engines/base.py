@@ -198,18 +198,12 @@ class Engine(ABC):
 
     def _convert(self, queries: Any) -> Any:
         if queries.shape[1] != self._dimensions:
-            found = f"queries have {queries.shape[1]:,} dimensions"
-            raise DataError(found, expected=f"{self._dimensions:,}, as the index")
+            expected = f"{self._dimensions:,}, as the index"
+            raise DataError(f"queries have {queries.shape[1]:,} dimensions", expected=expected)
         return to_float32(queries, self.metric) if self.float32 else queries
 
     def search(
-        self,
-        queries: Any,
-        k: int,
-        params: Params | None = None,
-        *,
-        filter: Filter | None = None,
-        exact: bool = False,
+        self, queries: Any, k: int, params: Params | None = None, *, filter: Filter | None = None, exact: bool = False
     ) -> Neighbours:
         """Return the k nearest items of each query.
 

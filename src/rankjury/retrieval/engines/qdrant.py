@@ -156,11 +156,8 @@ class Qdrant(Engine):
         known = all(isinstance(point.id, int) and 0 <= point.id < self._items for points in results for point in points)
         finite = all(isfinite(point.score) for points in results for point in points)
         if len(results) != len(queries) or not known or not finite:
-            raise DataError(
-                "the response does not fit the collection",
-                where=self._where,
-                expected="a list for each query, with ids that were stored and finite scores",
-            )
+            expected = "a list for each query, with ids that were stored and finite scores"
+            raise DataError("the response does not fit the collection", where=self._where, expected=expected)
         sign = -1.0 if self.metric == "l2" else 1.0
         return stack_rows(
             [

@@ -109,9 +109,7 @@ def _sqlite_module() -> Any:
     try:
         import pysqlite3  # type: ignore[import-not-found, import-untyped, unused-ignore]
     except ImportError as error:
-        raise UsageError(
-            "this Python's sqlite3 loads no extensions, and the engine sqlite-vec is one",
-            expected="a Python that was built to load them, or the library pysqlite3",
-            hint="Install it with: pip install pysqlite3",
-        ) from error
+        found = "this Python's sqlite3 loads no extensions, and the engine sqlite-vec is one"
+        expected = "a Python that was built to load them, or the library pysqlite3"
+        raise UsageError(found, expected=expected, hint="Install it with: pip install pysqlite3") from error
     return pysqlite3

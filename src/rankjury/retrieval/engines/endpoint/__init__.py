@@ -69,11 +69,9 @@ class FunctionClient:
         except RankjuryError:
             raise
         except Exception as error:  # the user's code may raise anything
-            raise DataError(
-                f"the function failed: {type(error).__name__}: {self.clean(str(error))}",
-                where=self.shown,
-                expected="a list of ids, of (id, score), or of objects",
-            ) from error
+            found = f"the function failed: {type(error).__name__}: {self.clean(str(error))}"
+            expected = "a list of ids, of (id, score), or of objects"
+            raise DataError(found, where=self.shown, expected=expected) from error
 
     def clean(self, text: str) -> str:
         return shorten_line(redact(text, self._secrets))
@@ -146,13 +144,9 @@ class Endpoint(Engine):
         ids, scores = self._reader.read(self._client.ask(query, k, filter))
         unknown = [name for name in ids if name not in self._rows]
         if unknown and self.settings["unknown"] == "error":
-            names = ", ".join(self._client.clean(name) for name in unknown[:5])
-            raise DataError(
-                f"found ids that are not of the corpus: {names}{' …' if len(unknown) > 5 else ''}",
-                where=self._client.shown,
-                expected="ids of the corpus",
-                hint='unknown = "skip" leaves them out.',
-            )
+            names = ", ".join(map(self._client.clean, unknown[:5])) + (" …" if len(unknown) > 5 else "")
+            found, hint = f"found ids that are not of the corpus: {names}", 'unknown = "skip" leaves them out.'
+            raise DataError(found, where=self._client.shown, expected="ids of the corpus", hint=hint)
         self._counters.add("unknown_ids", len(unknown))
         self.has_scores = self.has_scores and (scores is not None or not ids)
         best: dict[int, float] = {}

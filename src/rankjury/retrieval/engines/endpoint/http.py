@@ -5,8 +5,7 @@ import socket
 import ssl
 from collections.abc import Mapping, Sequence
 from contextlib import closing
-from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from http.client import HTTPConnection, HTTPException, HTTPResponse
 from math import inf
 from threading import Thread
@@ -165,30 +164,25 @@ def read_address(url: str) -> Address:
     return Address(parts.scheme, host, port, target, mask_url(f"{parts.scheme}://{parts.netloc}{path}"))
 
 
+@dataclass
 class HttpClient:
     """Client of a service: one connection, for one thread."""
 
-    def __init__(
-        self,
-        address: Address,
-        target: Template,
-        body: Template | None,
-        headers: Mapping[str, str],
-        secrets: Sequence[str],
-        *,
-        timeout: float,
-        retries: int,
-        counters: Counters,
-    ) -> None:
-        self.address, self.target, self.body = address, target, body
-        self.shown = address.shown
-        """The URL without secrets."""
-        self.timeout, self.retries = timeout, retries
-        names = target.names | (body.names if body else set())
+    address: Address
+    target: Template
+    body: Template | None
+    headers: Mapping[str, str]
+    secrets: Sequence[str]
+    """In every encoding in which the service may repeat them."""
+    timeout: float
+    retries: int
+    counters: Counters
+    _connection: _Connection | None = None
+
+    def __post_init__(self) -> None:
+        self.shown = self.address.shown
+        names = self.target.names | (self.body.names if self.body else set())
         self.takes_texts, self.sends_filter = "text" in names, "filter" in names
-        self._headers, self._secrets, self._counters = headers, secrets, counters
-        """``_secrets``: in every encoding in which the service may repeat them."""
-        self._connection: _Connection | None = None
 
     def ask(self, query: Any, k: int, filter: Mapping[str, str] | None) -> Any:
         """Return the response as it came; ``filter``: the attribute that items must have, and its value."""
@@ -205,9 +199,7 @@ class HttpClient:
             raise self._failed(f"the answer is {found}") from None
 
     def for_thread(self) -> Self:
-        other = copy(self)
-        other._connection = None
-        return other
+        return replace(self, _connection=None)
 
     def close(self) -> None:
         if self._connection is not None:
@@ -218,7 +210,7 @@ class HttpClient:
         """Return the content of a successful response, after as many retries as allowed, with growing pauses."""
         for attempt in range(self.retries + 1):
             if attempt:
-                self._counters.add("retried")
+                self.counters.add("retried")
                 sleep(min(2.0, 0.1 * 2 ** (attempt - 1)))
             last = attempt == self.retries
             try:
@@ -242,7 +234,7 @@ class HttpClient:
         except ConnectionError:
             if not reused:
                 raise
-            self._counters.add("reconnected")
+            self.counters.add("reconnected")
             return self._exchange(target, body, until)
 
     def _exchange(self, target: str, body: bytes | None, until: float) -> tuple[HTTPResponse, bytes]:
@@ -250,7 +242,7 @@ class HttpClient:
             self._connection = _Connection(self.address)
         self._connection.begin(until)
         try:
-            self._connection.request("GET" if body is None else "POST", target, body, self._headers)
+            self._connection.request("GET" if body is None else "POST", target, body, self.headers)
             response = self._connection.getresponse()
             with closing(response):
                 return response, response.read(_MAX_BYTES)  # all of it: what is longer is refused by the socket
@@ -285,4 +277,4 @@ class HttpClient:
     def clean(self, content: bytes | str) -> str:
         """Return what may be shown of a response: shortened, and without secrets."""
         text = content if isinstance(content, str) else content[: 1 << 16].decode("utf-8", "replace")
-        return shorten_line(redact(text, self._secrets))
+        return shorten_line(redact(text, self.secrets))

@@ -210,7 +210,7 @@ class Pgvector(Engine):
             if filter is not None and filter.attribute not in table.columns:
                 raise UnknownName("attribute of items", filter.attribute, table.columns)
             version, scans = self._session.pgvector, exact or not table.indexes
-            self._requests[key] = SearchRequest.create(table, self.metric, k, params, version, filter, scans)
+            self._requests[key] = SearchRequest(table, self.metric, k, params, version, filter, scans)
         request = self._requests[key]
         vectors = encode_vectors(queries, table.kind)
 

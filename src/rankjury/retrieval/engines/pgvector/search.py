@@ -6,9 +6,9 @@ An exact scan that would use an index is an error.
 """
 
 import json
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Self
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -50,35 +50,25 @@ def _server_settings(
     return settings
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class SearchRequest:
-    """One kind of search, compared by identity: statement, settings and depth."""
+    """One kind of search, compared by identity."""
 
     table: VectorTable
     metric: str
     k: int
-    statement: bytes
-    value: bytes | None
-    """The value of the filter's attribute."""
-    settings: Mapping[str, str]
+    params: Mapping[str, Setting]
+    version: tuple[int, ...]
+    filter: Filter | None
     exact: bool
 
-    @classmethod
-    def create(
-        cls,
-        table: VectorTable,
-        metric: str,
-        k: int,
-        params: Mapping[str, Setting],
-        version: tuple[int, ...],
-        filter: Filter | None,
-        exact: bool,
-    ) -> Self:
-        methods = () if exact else table.indexes.values()
-        filtered = filter is not None or bool(table.where) or table.is_view  # an index may hold rows not searched
-        settings = _server_settings(params, methods, version, filtered=filtered)
-        statement = search_statement(table, metric, k, None if filter is None else filter.attribute).encode()
-        return cls(table, metric, k, statement, None if filter is None else filter.value.encode(), settings, exact)
+    def __post_init__(self) -> None:
+        table, attribute = self.table, None if self.filter is None else self.filter.attribute
+        methods = () if self.exact else table.indexes.values()
+        filtered = self.filter is not None or bool(table.where) or table.is_view  # an index may hold other rows
+        self.settings = _server_settings(self.params, methods, self.version, filtered=filtered)
+        self.statement = search_statement(table, self.metric, self.k, attribute).encode()
+        self.value = None if self.filter is None else self.filter.value.encode()
 
     def send(self, connection: DatabaseConnection, vector: bytes, prefix: bytes = b"") -> Any:
         """Execute the statement for one encoded vector: in binary (1), the value of a filter as text (0)."""
@@ -124,35 +114,29 @@ class SearchRequest:
             raise DataError(found, where="PostgreSQL") from None
 
     def explain(self, connection: DatabaseConnection, planner: Mapping[str, str], vector: bytes) -> "QueryPlan":
-        """Return how the server would execute the search, under settings of its planner."""
+        """Return how the server would execute the search, under settings of its planner.
+
+        The nodes of the plan are listed from the top down, those that read a table or an index with its name.
+        """
         connection.configure({**self.settings, **planner})
         result = self.send(connection, vector, b"EXPLAIN (FORMAT JSON) ")
         explained = b"".join(result.get_value(line, 0) for line in range(result.ntuples))
-        return QueryPlan.parse(explained, self.table.indexes)
-
-
-@dataclass(frozen=True)
-class QueryPlan:
-    """A plan of PostgreSQL in one line, and the vector indexes that it reads."""
-
-    text: str
-    indexes: frozenset[str] = frozenset()
-
-    @classmethod
-    def parse(cls, explained: bytes | str, indexes: Mapping[str, str]) -> Self:
-        """Read EXPLAIN's JSON: nodes from the top down, those that read a table or an index with its name."""
         texts, used, nodes = [], set(), [json.loads(explained)[0]["Plan"]]
         while nodes:
             node = nodes.pop(0)
             name = node.get("Index Name")
             read = f" using {name}" if name else f" on {node['Relation Name']}" if "Relation Name" in node else ""
             texts.append(node["Node Type"] + read)
-            used |= {name} & indexes.keys()
+            used |= {name} & self.table.indexes.keys()
             nodes[:0] = node.get("Plans", [])
-        return cls(" > ".join(texts), frozenset(used))
+        return QueryPlan(" > ".join(texts), used)
 
 
-_Explain = Callable[[Mapping[str, str]], Iterator[QueryPlan]]
+class QueryPlan(NamedTuple):
+    """A plan of PostgreSQL in one line, and the vector indexes that it reads."""
+
+    text: str
+    indexes: set[str]
 
 
 @dataclass
@@ -172,25 +156,25 @@ class PlanProof:
         if request not in self._settings:
             sample = np.unique(np.linspace(0, len(vectors) - 1, 3).astype(int)).tolist()
 
-            def explain(planner: Mapping[str, str]) -> Iterator[QueryPlan]:
-                return (request.explain(connection, planner, vectors[query]) for query in sample)
+            def explain(planner: Mapping[str, str]) -> list[QueryPlan]:
+                return [request.explain(connection, planner, vectors[query]) for query in sample]
 
-            planner = self._check_exact(explain) if request.exact else self._check_index(explain)
+            if request.exact:
+                planner = _EXACT
+                for plan in explain(planner):
+                    self._record("exact", plan, expected=not plan.indexes)
+                    if plan.indexes:
+                        raise DataError(f"the exact scan would use an index: {plan.text}", where="PostgreSQL")
+            else:
+                planner = self._check_index(explain)
             self._settings[request] = {**request.settings, **planner}
         return self._settings[request]
 
-    def _check_exact(self, explain: _Explain) -> Mapping[str, str]:
-        for plan in explain(_EXACT):
-            self._record("exact", plan, expected=not plan.indexes)
-            if plan.indexes:
-                raise DataError(f"the exact scan would use an index: {plan.text}", where="PostgreSQL")
-        return _EXACT
-
-    def _check_index(self, explain: _Explain) -> Mapping[str, str]:
-        settings, plans = _FREE, list(explain(_FREE))
+    def _check_index(self, explain: Callable[[Mapping[str, str]], list[QueryPlan]]) -> dict[str, str]:
+        planner, plans = _FREE, explain(_FREE)
         unused = next((plan for plan in plans if not plan.indexes), None)
         if unused is not None:
-            settings, plans = _FORCED, list(explain(_FORCED))
+            planner, plans = _FORCED, explain(_FORCED)
             self.note(
                 f"the planner by itself would not use the index ({unused.text}): "
                 "enable_seqscan, enable_bitmapscan and enable_sort were set off"
@@ -201,7 +185,7 @@ class PlanProof:
             if not plan.indexes:
                 self.note(f"warning: the index was not used: {plan.text}")
         self._evidence["index"]["held"] = self._evidence["index"].get("held", False) or unused is not None
-        return settings
+        return planner
 
     def _record(self, kind: str, plan: QueryPlan, *, expected: bool) -> None:
         evidence = self._evidence.setdefault(kind, {"used": bool(plan.indexes), "plan": plan.text, "explained": 0})

@@ -86,11 +86,8 @@ class ServerFolder:
         for other in (Path(tempfile.gettempdir()).resolve(), Path("/tmp"), Path("/var/tmp")):
             if other.is_dir() and _is_open(other):
                 return other
-        raise UsageError(
-            "PostgreSQL does not run as root, and no folder is open to others",
-            where=str(parent),
-            hint="Name a folder that others may enter, or give a dsn.",
-        )
+        found = "PostgreSQL does not run as root, and no folder is open to others"
+        raise UsageError(found, where=str(parent), hint="Name a folder that others may enter, or give a dsn.")
 
     def _create_socket_folder(self) -> Path:
         """Create the folder of the socket, whose path must be short."""
