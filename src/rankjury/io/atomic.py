@@ -93,11 +93,9 @@ def replacing(path: Path, *, folder: bool = False, vouches: bool = False) -> Ite
         vouches: The file tells that the others written with it are complete: it is the last to take its place.
     """
     with write_errors(path):  # such as a name that is too long
-        is_device = path.exists() and not path.is_file() and not path.is_dir()
-    if is_device:
-        with write_errors(path):
+        if path.exists() and not path.is_file() and not path.is_dir():
             yield path
-        return
+            return
     check_destination(path, folder=folder)
     with together():
         stage = _current.get()

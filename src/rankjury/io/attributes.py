@@ -57,16 +57,16 @@ def check_attributes(
     frame: pl.DataFrame, kind: str, where: str, id_column: str | None = None, *, ids_alone: bool = False
 ) -> tuple[pl.DataFrame, str]:
     """Return a table that has ids and attributes, and the name of its column of ids."""
-    found = _id_column(frame.columns, kind, where, id_column)
+    name = _id_column(frame.columns, kind, where, id_column)
     if frame.is_empty():
         raise DataError("found a header but no rows", where=where, expected="at least one row")
-    _single(frame[found], where, "ids")
-    if frame[found].null_count():
-        row = int(frame[found].is_null().arg_max() or 0)
-        raise DataError(f"row {row + 1:,} has no {found}", where=where, expected="an id in every row")
+    _single(frame[name], where, "ids")
+    if frame[name].null_count():
+        row = int(frame[name].is_null().arg_max() or 0)
+        raise DataError(f"row {row + 1:,} has no {name}", where=where, expected="an id in every row")
     if len(frame.columns) == 1 and not ids_alone:
-        raise DataError(f"found no column but {found}", where=where, expected="at least one attribute")
-    return frame, found
+        raise DataError(f"found no column but {name}", where=where, expected="at least one attribute")
+    return frame, name
 
 
 def _single(column: pl.Series, where: str, what: str) -> pl.Series:

@@ -70,8 +70,8 @@ def read_vectors(given: str | Path, *, ids: str | None = None, taken: str | None
         return replace(check_vectors(numbers, values, name), numbered=True)
     listed = read_ids(ids_file)
     if len(listed) != len(values):
-        found = f"found {len(values):,} vectors and {len(listed):,} ids in {ids_file}"
-        raise DataError(found, where=name, expected="one id per row")
+        counts = f"found {len(values):,} vectors and {len(listed):,} ids in {ids_file}"
+        raise DataError(counts, where=name, expected="one id per row")
     return check_vectors(listed, values, name)
 
 

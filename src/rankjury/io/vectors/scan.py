@@ -61,12 +61,12 @@ def _npz_headers(path: Path) -> list[Header]:
 
 def member_headers(archive: zipfile.ZipFile) -> dict[str, ArrayHeader]:
     """Return the shape and type of each array of an .npz file by its name."""
-    found = {}
+    headers = {}
     for name in archive.namelist():
         if name.endswith(".npy"):
             with archive.open(name) as file:
-                found[name.removesuffix(".npy")] = array_header(file)
-    return found
+                headers[name.removesuffix(".npy")] = array_header(file)
+    return headers
 
 
 def are_single_vectors(arrays: Mapping[str, ArrayHeader]) -> bool:
@@ -234,17 +234,12 @@ def holds_vectors(path: str | Path) -> bool:
         tree: Any = parse_json(text, "")
     except DataError:
         return False
-    is_record = suffix != ".json"
-    if isinstance(tree, list) and not is_record:
-        tree, is_record = next(iter(tree), None), True
-    if not isinstance(tree, dict):
-        return False
-    if is_record:
-        return any(map(_is_vector, tree.values()))
-    first = next(iter(tree.values()), None)
-    if isinstance(first, dict):  # spaces by name
-        first = next(iter(first.values()), None)
-    return _is_vector(first)
+    if suffix == ".json" and isinstance(tree, dict):
+        first = next(iter(tree.values()), None)
+        return _is_vector(next(iter(first.values()), None) if isinstance(first, dict) else first)  # spaces by name
+    if suffix == ".json" and isinstance(tree, list):
+        tree = next(iter(tree), None)
+    return isinstance(tree, dict) and any(map(_is_vector, tree.values()))
 
 
 def _is_vector(value: Any) -> bool:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from functools import cached_property, partial
 from time import perf_counter
 from typing import Any, Self
@@ -32,33 +32,27 @@ class _EngineLostSignal(BaseException):
 ROUNDS = 5
 
 
+@dataclass(eq=False)
 class IndexBenchmark:
-    """Corpus, queries and engine of a benchmark: the ``k`` nearest items of each query are searched, timed and judged.
+    """Corpus, queries and engine of a benchmark: the ``k`` nearest items of each query are searched and timed."""
 
-    ``own`` is the row of the corpus that is the query itself and is excluded; ``filters`` has one filter per query.
-    """
+    corpus: Vectors
+    queries: Vectors
+    _: KW_ONLY
+    engine: str
+    metric: str = "cosine"
+    settings: Params | None = None
+    k: int = 10
+    attributes: pl.DataFrame | None = None
+    texts: Sequence[str] | None = None
+    filters: Sequence[Filter | None] | None = None
+    """One filter per query."""
+    own: Ints | None = None
+    """The row of the corpus that is the query itself and is excluded."""
+    resampling: Resampling | None = None
 
-    def __init__(
-        self,
-        corpus: Vectors,
-        queries: Vectors,
-        *,
-        engine: str,
-        metric: str = "cosine",
-        settings: Params | None = None,
-        k: int = 10,
-        attributes: pl.DataFrame | None = None,
-        texts: Sequence[str] | None = None,
-        filters: Sequence[Filter | None] | None = None,
-        own: Ints | None = None,
-        resampling: Resampling | None = None,
-    ) -> None:
-        self.corpus, self.queries = corpus, queries
-        self.engine, self.metric, self.settings, self.k = engine, metric, dict(settings or {}), k
-        self.attributes, self.texts = attributes, texts
-        self.filters: list[Filter | None] = list(filters) if filters is not None else [None] * len(queries)
-        self.own = own if own is not None and (own != MISSING).any() else None
-        self.resampling = resampling
+    def __post_init__(self) -> None:
+        self.own = self.own if self.own is not None and (self.own != MISSING).any() else None
         self._truths: dict[int, Neighbours] = {}
 
     @property
@@ -69,7 +63,7 @@ class IndexBenchmark:
     def groups(self) -> list[tuple[Filter | None, Ints]]:
         """The rows of the queries by filter."""
         rows: dict[Filter | None, list[int]] = {}
-        for row, only in enumerate(self.filters):
+        for row, only in enumerate(self.filters or [None] * len(self.queries)):
             rows.setdefault(only, []).append(row)
         return [(only, np.array(numbers)) for only, numbers in rows.items()]
 
@@ -234,7 +228,8 @@ class BuiltIndex:
         self, params: Params | None, threads: int, embed: Embed | None = None, to_ids: bool = False
     ) -> Iterator[list[Ask]]:
         """Yield one query function per thread; engines of other threads are closed. A lost engine ends the loop."""
-        bench, texts, k, filters = self.bench, self.bench.texts, self.bench.k, self.bench.filters
+        bench, texts, k = self.bench, self.bench.texts, self.bench.k
+        filters = bench.filters or [None] * len(bench.queries)
         inputs = self._query_inputs()
         inputs = inputs if to_ids else self.engine.prepare_queries(inputs)
         singles = [inputs[row : row + 1] for row in range(len(bench.queries))]

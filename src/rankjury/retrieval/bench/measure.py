@@ -179,7 +179,7 @@ def _timings(
 def _by_filter(built: BuiltIndex, recall: AnnRecall, timed: QueryTimes | None) -> Iterator[FilterResult]:
     """Yield recall and latency for every filter, by selectivity."""
     bench = built.bench
-    if not any(bench.filters):
+    if not any(bench.filters or ()):
         return
     passing = {only: bench.passing(only).size for only, _ in bench.groups}
     for only, rows in sorted(bench.groups, key=lambda group: (passing[group[0]], str(group[0]))):

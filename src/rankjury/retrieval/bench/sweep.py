@@ -370,11 +370,12 @@ _CONDITION_NAMES = {
 """Conditions in words, where the key does not say it."""
 
 
-def sweep_conditions(bench: IndexBenchmark, *, rounds: int, warm_up: int, concurrency: int) -> dict[str, Any]:
+def sweep_conditions(bench: IndexBenchmark, **timed: int) -> dict[str, Any]:
     """Return the conditions of a sweep: everything but the settings that determines its values, without secrets.
 
     Sweeps of equal conditions share points. They are stored with every point, so what is long is hashed.
     """
+    filters = [str(filter_) for filter_ in bench.filters or ()] if any(bench.filters or ()) else None
     return {
         "engine": bench.engine,
         "metric": bench.metric,
@@ -384,13 +385,11 @@ def sweep_conditions(bench: IndexBenchmark, *, rounds: int, warm_up: int, concur
         "order": _hash("\0".join(map(str, bench.corpus.ids)).encode()),
         "queries": hash_vectors(bench.queries),
         "texts": None if bench.texts is None else _hash(dumps(list(bench.texts)).encode()),
-        "filters": _hash(dumps([str(filter_) for filter_ in bench.filters]).encode()) if any(bench.filters) else None,
+        "filters": None if filters is None else _hash(dumps(filters).encode()),
         "attributes": None if bench.attributes is None else _hash(bench.attributes.write_csv().encode()),
         "own": None if bench.own is None else _hash(np.asarray(bench.own, dtype=np.int64).tobytes()),
         "resampling": None if bench.resampling is None else bench.resampling.to_json(),
-        "rounds": rounds,
-        "warm_up": warm_up,
-        "concurrency": concurrency,
+        **timed,
         "machine": f"{platform.system()} {platform.machine()}, {os.cpu_count()} processors",
         "versions": library_versions(bench.kind),
     }
@@ -417,7 +416,7 @@ def _hash_settings(bench: IndexBenchmark) -> str:
     lenient, strict = (
         {
             name: str(masker.setting(name, value))
-            for name, value in bench.settings.items()
+            for name, value in (bench.settings or {}).items()
             if name != "folder" and not re.search("key|token|password|secret|header", name)
         }
         for masker in (Masker(lenient=True), Masker())

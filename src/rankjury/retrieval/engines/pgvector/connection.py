@@ -137,22 +137,18 @@ class DatabaseConnection:
         for wait in (*_WAITS, None):
             try:
                 return work()
-            except (self._psycopg.OperationalError, self._psycopg.InterfaceError, ServerNotRunning) as error:
-                lost = isinstance(error, ServerNotRunning) or self._connection is None or self._connection.closed
-                if not lost:
-                    raise self._failed(error) from None
+            except (self._psycopg.Error, ServerNotRunning) as error:
+                may_be_lost = (self._psycopg.OperationalError, self._psycopg.InterfaceError, ServerNotRunning)
+                is_closed = self._connection is None or self._connection.closed
+                reason, where = self.address.clean(error), f"PostgreSQL ({self.address})"
+                if not isinstance(error, may_be_lost) or not (is_closed or isinstance(error, ServerNotRunning)):
+                    raise DataError(f"the statement failed: {reason}", where=where) from None
                 if wait is None:
                     found = f"the connection was lost, and {len(_WAITS)} attempts to reconnect failed"
-                    failed = self._failed(error, found)
-                    raise EngineLost(failed.found, where=failed.where) from None
+                    raise EngineLost(f"{found}: {reason}", where=where) from None
                 self.drop()
                 time.sleep(wait)
-            except self._psycopg.Error as error:
-                raise self._failed(error) from None
         raise AssertionError("unreachable")
-
-    def _failed(self, error: Exception, found: str = "the statement failed") -> DataError:
-        return DataError(f"{found}: {self.address.clean(error)}", where=f"PostgreSQL ({self.address})")
 
     def drop(self) -> None:
         """Close the connection, in whatever state it is."""
