@@ -24,11 +24,18 @@ class _Pairs(list[tuple[str, Any]]):
 def read(source: Source, kind: str) -> pl.DataFrame:
     """Return query_id, item_id and grade or score of every entry."""
     tree = parse_json(source.text(), source.name, expected="{query: {item: number}}", members=_Pairs)
-    if isinstance(tree, list) and not isinstance(tree, _Pairs):
-        return _from_records(tree, source, kind)
-    if not isinstance(tree, _Pairs):
+    if isinstance(tree, _Pairs):
+        return _from_objects(tree, source, kind)
+    if not isinstance(tree, list):
         raise DataError(f"found {type(tree).__name__}", where=source.name, expected="{query: {item: number}}")
-    return _from_objects(tree, source, kind)
+    rows = [dict(record) for record in tree if isinstance(record, _Pairs)]
+    if not rows or len(rows) != len(tree):
+        raise DataError("found a list", where=source.name, expected="{query: {item: number}} or a list of objects")
+    for number, (row, record) in enumerate(zip(rows, tree, strict=True), start=1):
+        if len(row) < len(record):
+            raise duplicate_error((name for name, _ in record), f"{source.name}, object {number}")
+    frame = pl.DataFrame(rows, infer_schema_length=None, strict=False)
+    return table_of(frame, source, kind, lambda row: f"{source.name}, object {row + 1}")
 
 
 def _from_objects(tree: _Pairs, source: Source, kind: str) -> pl.DataFrame:
@@ -63,17 +70,6 @@ def _members(query: str, value: Any, source: Source, kind: str) -> list[tuple[st
         return [(str(item), grade) for item, grade in zip(value, grades, strict=True)]
     expected = "an object {item: number} or a list of item ids"
     raise DataError(f"found {json.dumps(value)[:60]}", where=f"{source.name}, query {query!r}", expected=expected)
-
-
-def _from_records(records: list[Any], source: Source, kind: str) -> pl.DataFrame:
-    rows = [dict(record) for record in records if isinstance(record, _Pairs)]
-    if not rows or len(rows) != len(records):
-        raise DataError("found a list", where=source.name, expected="{query: {item: number}} or a list of objects")
-    for number, (row, record) in enumerate(zip(rows, records, strict=True), start=1):
-        if len(row) < len(record):
-            raise duplicate_error((name for name, _ in record), f"{source.name}, object {number}")
-    frame = pl.DataFrame(rows, infer_schema_length=None, strict=False)
-    return table_of(frame, source, kind, lambda row: f"{source.name}, object {row + 1}")
 
 
 def to_text(frame: pl.DataFrame) -> str:
@@ -202,8 +198,8 @@ def unique_members(where: str, what: str = "key") -> Callable[[Pairs], dict[str,
 
 def duplicate_error(names: Iterable[str], where: str, what: str = "key") -> DataError:
     """Return the error for an object in which some of these names occur twice."""
-    twice = [name for name, times in Counter(names).items() if times > 1]
-    return DataError(f"duplicate {what}s: {listed(twice)}", where=where, expected=f"each {what} once")
+    duplicates = [name for name, times in Counter(names).items() if times > 1]
+    return DataError(f"duplicate {what}s: {listed(duplicates)}", where=where, expected=f"each {what} once")
 
 
 def check_depth(content: Octets, where: str, *, rows: int | None = None) -> None:

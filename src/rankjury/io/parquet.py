@@ -18,7 +18,6 @@ from rankjury.errors import DataError, guard_reading
 from rankjury.io.source import Source, available_memory, most_unpacked
 
 _MAGIC = b"PAR1"
-_MAX_DEPTH = 12
 # Field numbers of parquet.thrift.
 _SCHEMA, _ROWS, _GROUPS = 2, 3, 4
 _COLUMNS, _GROUP_ROWS = 1, 3
@@ -174,8 +173,6 @@ class _Thrift:
 
     def struct(self, depth: int = 0) -> Fields:
         """Read a structure: fields, each with its type and the step from the number of the one before."""
-        if depth > _MAX_DEPTH:
-            raise _Damaged("its footer is nested too deeply")
         fields: dict[int, Any] = {}
         field = 0
         while head := self._byte():
@@ -185,6 +182,8 @@ class _Thrift:
         return fields
 
     def _value(self, kind: int, depth: int) -> Any:
+        if depth > 12:
+            raise _Damaged("its footer is nested too deeply")
         match kind:
             case 1 | 2 | 3:  # in lists, truths take a byte
                 self._skip(1)
@@ -206,8 +205,6 @@ class _Thrift:
         return None
 
     def _list(self, depth: int) -> list[Any]:
-        if depth > _MAX_DEPTH:
-            raise _Damaged("its footer is nested too deeply")
         head = self._byte()
         size, kind = head >> 4, head & 15
         size = self._varint() if size == 15 else size

@@ -113,10 +113,10 @@ def _read_carefully(source: Source, kind: str) -> pl.DataFrame:
     if not malformed.is_empty():
         raise _column_error(source, kind, malformed["number"][0], malformed["line"][0])
     frame = frame.with_columns(pl.col(number).cast(pl.Float64, strict=False).alias("value"))
-    odd = frame.filter(pl.col("value").is_null() | ~pl.col("value").is_finite())
-    if not odd.is_empty():
-        found = f"the {number} is {odd[number][0]!r} in the line {_short(odd['line'][0])!r}"
-        raise DataError(found, where=f"{source.name}:{odd['number'][0]}", expected="a finite number")
+    invalid = frame.filter(pl.col("value").is_null() | ~pl.col("value").is_finite())
+    if not invalid.is_empty():
+        found = f"the {number} is {invalid[number][0]!r} in the line {_short(invalid['line'][0])!r}"
+        raise DataError(found, where=f"{source.name}:{invalid['number'][0]}", expected="a finite number")
     return frame.select(QUERY, ITEM, pl.col("value").alias(number))
 
 
@@ -141,9 +141,9 @@ def _short(line: str) -> str:
 def write(frame: pl.DataFrame, kind: str, name: str) -> pl.DataFrame:
     """Return the columns as TREC writes them; a run's items by score, equal scores by id, row numbers by number."""
     for column in (QUERY, ITEM):
-        odd = frame.filter(pl.col(column).cast(pl.String).str.contains(r"\s|^#|^$"))
-        if not odd.is_empty():
-            found = f"the {column} {odd[column][0]!r} cannot stand in a TREC file"
+        invalid = frame.filter(pl.col(column).cast(pl.String).str.contains(r"\s|^#|^$"))
+        if not invalid.is_empty():
+            found = f"the {column} {invalid[column][0]!r} cannot stand in a TREC file"
             expected, hint = "ids without blanks that do not begin with #", "Write CSV, JSONL or Parquet instead."
             raise DataError(found, expected=expected, hint=hint)
     if kind == "gold":

@@ -127,9 +127,9 @@ def _from_table(rows: pl.LazyFrame, key: str | None, where: str) -> Raw:
 
 
 def _from_lists(ids: list[Any], vectors: list[Any], where: str) -> Raw:
-    odd = [id_ for id_ in ids if type(id_) not in (str, int)]
-    if odd:
-        raise DataError(f"found the id {json.dumps(odd[0])[:40]}", where=where, expected="strings or whole numbers")
+    invalid = [id_ for id_ in ids if type(id_) not in (str, int)]
+    if invalid:
+        raise DataError(f"found the id {json.dumps(invalid[0])[:40]}", where=where, expected="strings or whole numbers")
     names = pl.Series([str(id_) for id_ in ids], dtype=pl.String)
     valid = [isinstance(row, list) and all(type(number) in (int, float) for number in row) for row in vectors]
     if not all(valid):

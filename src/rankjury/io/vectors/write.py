@@ -47,8 +47,8 @@ def write_vectors(path: Path, vectors: Vectors, record: Mapping[str, Any], *, dt
             names = vectors.ids.to_list()
             ids = np.array(names, dtype=np.str_)
             if ids.tolist() != names:  # NumPy drops zeros at the end of a string
-                odd = next(name for name in names if name.endswith("\0"))
-                found = f"the id {odd!r} ends in a zero byte, which NumPy's strings cannot"
+                name_with_zero = next(name for name in names if name.endswith("\0"))
+                found = f"the id {name_with_zero!r} ends in a zero byte, which NumPy's strings cannot"
                 raise DataError(found, where=vectors.source)
             _write_array(archive, "ids", ids)
         _write_array(archive, VALUES_NAME, codes.array)

@@ -63,9 +63,9 @@ class IndexBenchmark:
     def groups(self) -> list[tuple[Filter | None, Ints]]:
         """The rows of the queries by filter."""
         rows: dict[Filter | None, list[int]] = {}
-        for row, only in enumerate(self.filters or [None] * len(self.queries)):
-            rows.setdefault(only, []).append(row)
-        return [(only, np.array(numbers)) for only, numbers in rows.items()]
+        for row, condition in enumerate(self.filters or [None] * len(self.queries)):
+            rows.setdefault(condition, []).append(row)
+        return [(condition, np.array(numbers)) for condition, numbers in rows.items()]
 
     def truth(self, k: int | None = None) -> Neighbours:
         """Return the exact neighbours among the items that pass each query's filter."""
@@ -75,8 +75,8 @@ class IndexBenchmark:
         places = self.corpus.places
         items = np.full((len(self.queries), min(k, len(self.corpus))), MISSING, dtype=np.int64)
         scores = np.full(items.shape, -np.inf)
-        for only, rows in self.groups if self.corpus.dimensions else ():
-            passing = self.passing(only)
+        for condition, rows in self.groups if self.corpus.dimensions else ():
+            passing = self.passing(condition)
             if not passing.size:
                 continue
             own = None
@@ -85,7 +85,7 @@ class IndexBenchmark:
                 place[passing] = np.arange(passing.size)
                 own = place[self.own[rows]]
             found = nearest(
-                self.queries.values[rows], self.corpus.values if only is None else self.corpus.values[passing],
+                self.queries.values[rows], self.corpus.values if condition is None else self.corpus.values[passing],
                 k, metric=self.metric, places=places[passing], own=own,
             )  # fmt: skip
             width = found.items.shape[1]
@@ -94,11 +94,11 @@ class IndexBenchmark:
         self._truths[k] = Neighbours(items, scores)
         return self._truths[k]
 
-    def passing(self, only: Filter | None) -> Ints:
+    def passing(self, condition: Filter | None) -> Ints:
         """Return the rows of the corpus that pass a filter."""
-        if only is None:
+        if condition is None:
             return np.arange(len(self.corpus))
-        return np.flatnonzero(filter_mask(self.attributes, only))
+        return np.flatnonzero(filter_mask(self.attributes, condition))
 
     def build(self, params: Params | None = None, progress: Progress = NO_PROGRESS) -> "BuiltIndex":
         """Build an index of the corpus."""
@@ -133,9 +133,9 @@ class BuiltIndex:
         items = np.full((len(bench.queries), deep), MISSING, dtype=np.int64)
         scores = np.full(items.shape, -np.inf)
         self.failures, self.answered = [], 0
-        for only, rows in bench.groups:
+        for condition, rows in bench.groups:
             for part in [rows[at : at + 1] for at in range(rows.size)] if self.engine.one_request_per_query else [rows]:
-                found = self._try(queries, part, deep, params, only, exact)
+                found = self._try(queries, part, deep, params, condition, exact)
                 if found is not None:
                     items[part, : found.items.shape[1]] = found.items
                     scores[part, : found.items.shape[1]] = found.scores
@@ -159,11 +159,11 @@ class BuiltIndex:
         return list(self.bench.texts)
 
     def _try(
-        self, queries: Any, rows: Ints, k: int, params: Params | None, only: Filter | None, exact: bool
+        self, queries: Any, rows: Ints, k: int, params: Params | None, condition: Filter | None, exact: bool
     ) -> Neighbours | None:
         chosen = [queries[row] for row in rows] if self.engine.takes_texts else queries[rows]
         try:
-            found = self.engine.search(chosen, k, params, filter=only, exact=exact)
+            found = self.engine.search(chosen, k, params, filter=condition, exact=exact)
             self.answered += 1
             return found
         except RankjuryError as error:
@@ -191,9 +191,10 @@ class BuiltIndex:
     def _passing(self, found: Neighbours) -> Neighbours:
         """Return the neighbours without items that fail the query's filter."""
         bench, items = self.bench, np.array(found.items)
-        for only, rows in bench.groups:
-            if only is not None:
-                passes = np.append(filter_mask(bench.attributes, only), False)  # MISSING is the last and does not pass
+        for condition, rows in bench.groups:
+            if condition is not None:
+                # MISSING is the last, and does not pass.
+                passes = np.append(filter_mask(bench.attributes, condition), False)
                 items[rows] = np.where(passes[items[rows]], items[rows], MISSING)
         return Neighbours(items, np.array(found.scores))
 

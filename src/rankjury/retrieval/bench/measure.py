@@ -122,10 +122,10 @@ def measure_index(
     progress.update("Building", 0, 1)
     with bench.build(build_params, progress) as built:
         progress.update("Searching", 0, 1)
-        found = built.search(search, k=deep)
+        neighbours = built.search(search, k=deep)
         failed = len(built.failures)
         # A graph that is asked for more looks further: recall at k is that of a search for k.
-        recall = built.recall(search, found=found if deep == bench.k else None)
+        recall = built.recall(search, found=neighbours if deep == bench.k else None)
         own = built.recall(search, exact=True) if built.engine.exact_mode else None
         timings, timed = _timings(built, search, clock, progress) if clock and clock.rounds else (None, None)
         engine = built.engine
@@ -142,11 +142,11 @@ def measure_index(
     ids = bench.corpus.items
     # Exact similarities: a quantised index returns rough scores, an endpoint perhaps ranks.
     if bench.corpus.dimensions:
-        scores = score_neighbours(bench.queries.values, bench.corpus.values, found.items, metric=bench.metric)
+        scores = score_neighbours(bench.queries.values, bench.corpus.values, neighbours.items, metric=bench.metric)
     else:
-        scores = found.scores if engine.has_scores else np.full(found.scores.shape, np.nan)
+        scores = neighbours.scores if engine.has_scores else np.full(neighbours.scores.shape, np.nan)
     return IndexMeasurement(
-        indexed, ranking_from_neighbours(bench.queries.ids, ids, found, source, ranks_only=not engine.has_scores),
+        indexed, ranking_from_neighbours(bench.queries.ids, ids, neighbours, source, ranks_only=not engine.has_scores),
         ranking_from_neighbours(bench.queries.ids, ids, bench.truth(deep), "exact"),
         scores,
     )  # fmt: skip
@@ -181,16 +181,16 @@ def _by_filter(built: BuiltIndex, recall: AnnRecall, timed: QueryTimes | None) -
     bench = built.bench
     if not any(bench.filters or ()):
         return
-    passing = {only: bench.passing(only).size for only, _ in bench.groups}
-    for only, rows in sorted(bench.groups, key=lambda group: (passing[group[0]], str(group[0]))):
+    passing = {condition: bench.passing(condition).size for condition, _ in bench.groups}
+    for condition, rows in sorted(bench.groups, key=lambda group: (passing[group[0]], str(group[0]))):
         known = recall.values[rows]
         known = known[~np.isnan(known)]
         mean = float(known.mean()) if known.size else nan
         seconds = np.empty(0) if timed is None else timed.seconds[np.isin(timed.queries, rows)]
         seconds = seconds[~np.isnan(seconds)]
         p95_ms = float(np.percentile(seconds, 95) * 1e3) if seconds.size else nan
-        share = passing[only] / len(bench.corpus)
-        yield FilterResult(str(only or "none"), share, passing[only], rows.size, mean, p95_ms)
+        share = passing[condition] / len(bench.corpus)
+        yield FilterResult(str(condition or "none"), share, passing[condition], rows.size, mean, p95_ms)
 
 
 def compare_metrics(
@@ -266,11 +266,12 @@ def try_index(
         items, notes = read_stored_vectors(engine, metric, settings, items)
     elif items is None:
         raise UsageError("no vectors of the corpus given", expected="a matrix, a path or Vectors")
-    asked = items if queries is None or queries is corpus else as_vectors(queries, None, "queries")
-    check_comparable(asked, items, metric)
-    own = rows_of_queries(items, asked, exclude=resolve_exclude_self(exclude_self, items, asked))
+    query_vectors = items if queries is None or queries is corpus else as_vectors(queries, None, "queries")
+    check_comparable(query_vectors, items, metric)
+    own = rows_of_queries(items, query_vectors, exclude=resolve_exclude_self(exclude_self, items, query_vectors))
     bench = IndexBenchmark(
-        items, asked, engine=engine, metric=metric, settings=settings, k=k, own=own, resampling=resampling
+        items, query_vectors, engine=engine, metric=metric, settings=settings, k=k, own=own, resampling=resampling
     )
-    found = measure_index(bench, build=build, search=search, clock=clock).indexed
-    return replace(found, facts={**found.facts, "notes": [*notes, *found.facts.get("notes", ())]}) if notes else found
+    result = measure_index(bench, build=build, search=search, clock=clock).indexed
+    notes += result.facts.get("notes", ()) if notes else ()
+    return replace(result, facts={**result.facts, "notes": notes}) if notes else result

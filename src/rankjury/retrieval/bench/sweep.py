@@ -143,7 +143,10 @@ class _Run:
     resumed: int = 0
 
     def points(self) -> list[SweepPoint]:
-        """Return all points in the order of the grid; points of an earlier call count as done."""
+        """Return all points in the order of the grid, and build only where a setting must be measured.
+
+        Points of an earlier call count as done.
+        """
         parts = [self._part(build) for build in self.grid.builds()]
         self.done = sum(len(part.points) for part in parts)
         self._show()
@@ -151,7 +154,15 @@ class _Run:
             self.bench.truth()  # faults of the data are raised here, not as failures of an engine
         points: list[SweepPoint] = []
         for part in parts:
-            points += self._build_points(part)
+            if any(self._left(part)):
+                if part.points:
+                    self.notes.append(f"{format_params(part.build)} was built again for the searches that were left")
+                self._measure(part)
+            else:
+                self.done += 1
+            settled = [part.points.get(setting) or self._pruned(part, setting) for setting in part.searches]
+            self.done += len(settled) - len(part.points)
+            points += [point for point in settled if point is not None]
             self.close_all_but(self._compared(points))
         self._show()
         return points
@@ -170,18 +181,6 @@ class _Run:
                     points[setting] = SweepPoint.from_json(form)
         self.resumed += sum(point.status == "measured" for point in points.values())
         return _Part(build, searches, points)
-
-    def _build_points(self, part: _Part) -> list[SweepPoint]:
-        """Return the points of a build; it is built only if a setting must be measured."""
-        if any(self._left(part)):
-            if part.points:
-                self.notes.append(f"{format_params(part.build)} was built again for the searches that were left")
-            self._measure(part)
-        else:
-            self.done += 1
-        points = [part.points.get(setting) or self._pruned(part, setting) for setting in part.searches]
-        self.done += len(points) - len(part.points)
-        return [point for point in points if point is not None]
 
     def _left(self, part: _Part) -> Iterator[str]:
         """Yield the settings to measure, cheap ones first; a measured point may prune later ones."""
@@ -301,16 +300,16 @@ class _Run:
                 self._show(f" {point.build_title}: building, to be compared")
                 self.open[key] = self.bench.build(point.build), point.build
                 self.notes.append(f"{point.build_title} was built again to be compared")
-        n, asked = len(candidates), -(-self.whole.timed["rounds"] * len(self.bench.queries) // PAIRED_ROUNDS)
+        n, queries = len(candidates), -(-self.whole.timed["rounds"] * len(self.bench.queries) // PAIRED_ROUNDS)
         p95_ms = np.empty((n, PAIRED_ROUNDS))
         for number in range(PAIRED_ROUNDS):
             self._show(f": comparing {n} settings, round {number + 1} of {PAIRED_ROUNDS}")
             for place in np.random.default_rng((number, n)).permutation(n).tolist():
                 point = candidates[place]
                 built, _ = self.open[self._key(point.build)]
-                p95_ms[place, number] = self._time(built, point.search, asked, number).p95.ms
+                p95_ms[place, number] = self._time(built, point.search, queries, number).p95.ms
         settings = tuple((point.build, point.search) for point in candidates)
-        return PairedTimes(settings, tuple(map(tuple, p95_ms.tolist())), asked)
+        return PairedTimes(settings, tuple(map(tuple, p95_ms.tolist())), queries)
 
     def _compared(self, points: Sequence[SweepPoint]) -> list[str]:
         """Return the builds with settings that meet the target, lowest P95 first, as far as they fit in memory."""

@@ -69,7 +69,12 @@ class ServerFolder:
         if self.account is not None:
             self.root.chmod(0o711)
         self.data.mkdir(mode=0o700)
-        self.sockets = self._create_socket_folder()
+        # The path of a socket must be short.
+        is_short = len(os.fsencode(self.root)) <= 100 - len("/sockets/.s.PGSQL.5432")
+        self.sockets = self.root / "sockets" if is_short else Path("/tmp", new_folder_name("sockets"))
+        self.sockets.mkdir(mode=0o700)
+        if not is_short:
+            (self.root / "sockets").symlink_to(self.sockets)
         self.log.touch()
         if self.account is not None:
             for path in (self.data, self.sockets, self.log):
@@ -88,15 +93,6 @@ class ServerFolder:
                 return other
         found = "PostgreSQL does not run as root, and no folder is open to others"
         raise UsageError(found, where=str(parent), hint="Name a folder that others may enter, or give a dsn.")
-
-    def _create_socket_folder(self) -> Path:
-        """Create the folder of the socket, whose path must be short."""
-        is_short = len(os.fsencode(self.root)) <= 100 - len("/sockets/.s.PGSQL.5432")
-        folder = self.root / "sockets" if is_short else Path("/tmp", new_folder_name("sockets"))
-        folder.mkdir(mode=0o700)
-        if not is_short:
-            (self.root / "sockets").symlink_to(folder)
-        return folder
 
     def remove(self) -> None:
         """Remove the folder and all that was created for it."""
@@ -201,7 +197,11 @@ class EmbeddedServer:
         self._process: subprocess.Popen[bytes] | None = None
         self._buffers = buffers
         self.home = ServerFolder(folder)
-        _remember(self)
+        with _guard:
+            if not _alive:  # at exit, and at signals that would end Python at once, unless the program handles them
+                atexit.register(_stop_all)
+                _replace_handlers(signal.SIG_DFL, _stop_and_end)
+            _alive.append(self)
         try:
             self._programs = find_programs(self.home)
             options = ("--auth=trust", "--no-sync", "--no-instructions", "--locale=C", "--encoding=UTF8")
@@ -280,7 +280,12 @@ class EmbeddedServer:
                         self._process.wait(_PATIENCE)
                         break
             self.home.remove()
-            _forget(self)
+            with _guard:
+                if self in _alive:
+                    _alive.remove(self)
+                    if not _alive:
+                        atexit.unregister(_stop_all)
+                        _replace_handlers(_stop_and_end, signal.SIG_DFL)
 
 
 _shared: dict[tuple[Path, int], EmbeddedServer] = {}
@@ -307,24 +312,6 @@ def release(server: EmbeddedServer) -> None:
             for key in [key for key, other in _shared.items() if other is server]:
                 del _shared[key]
             server.stop()
-
-
-def _remember(server: EmbeddedServer) -> None:
-    """Stop the server at exit, and at signals that would end Python at once, unless the program handles them itself."""
-    with _guard:
-        if not _alive:
-            atexit.register(_stop_all)
-            _replace_handlers(signal.SIG_DFL, _stop_and_end)
-        _alive.append(server)
-
-
-def _forget(server: EmbeddedServer) -> None:
-    with _guard:
-        if server in _alive:
-            _alive.remove(server)
-            if not _alive:
-                atexit.unregister(_stop_all)
-                _replace_handlers(_stop_and_end, signal.SIG_DFL)
 
 
 def _stop_all() -> None:
