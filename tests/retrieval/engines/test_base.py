@@ -93,9 +93,7 @@ def test_turns_keep_different_values_apart() -> None:
 
     def use(number: int) -> bool:
         value = number % 3
-        with turns.at(value) as new:
-            if new:
-                held["value"] = value
+        with turns.at(value, lambda value: held.update(value=value)):
             before = held["value"]
             threading.Event().wait(0.0005)
             return before == held["value"] == value
@@ -104,11 +102,27 @@ def test_turns_keep_different_values_apart() -> None:
         assert all(pool.map(use, range(200)))
 
 
+def test_a_value_is_stored_before_any_search_with_it() -> None:
+    """A second search with a new value must not begin while the first one still stores it."""
+    turns, stored = SettingLock(), list[int]()
+
+    def store(value: int) -> None:
+        threading.Event().wait(0.05)
+        stored.append(value)
+
+    def use(_: int) -> list[int]:
+        with turns.at(5, store):
+            return list(stored)
+
+    with ThreadPoolExecutor(4) as pool:
+        assert list(pool.map(use, range(4))) == [[5]] * 4
+
+
 def test_turns_let_the_same_value_in_together() -> None:
     turns, both = SettingLock(), threading.Barrier(2, timeout=10)
 
     def use(_: int) -> int:
-        with turns.at(5):
+        with turns.at(5, lambda value: None):
             return both.wait()
 
     with ThreadPoolExecutor(2) as pool:
@@ -116,11 +130,11 @@ def test_turns_let_the_same_value_in_together() -> None:
 
 
 def test_a_failure_inside_gives_the_turn_back() -> None:
-    turns = SettingLock()
-    with pytest.raises(ZeroDivisionError), turns.at(1):
+    turns, stored = SettingLock(), list[int]()
+    with pytest.raises(ZeroDivisionError), turns.at(1, stored.append):
         raise ZeroDivisionError
-    with turns.at(2) as new:
-        assert new
+    with turns.at(2, stored.append):
+        assert stored == [1, 2]
 
 
 K = 10

@@ -7,7 +7,7 @@ first, with scores where higher is more similar: the cosine, the inner product, 
 import tempfile
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass
@@ -429,14 +429,16 @@ class SettingLock:
         self._searches = 0
 
     @contextmanager
-    def at(self, value: int) -> Iterator[bool]:
-        """Yield whether the value must be set in the index first."""
+    def at(self, value: int, store: Callable[[int], object]) -> Iterator[None]:
+        """Wait until no search with another value runs, and store a new value before any search with it begins."""
         with self._changed:
             self._changed.wait_for(lambda: self._searches == 0 or self._value == value)
-            new, self._value = self._value != value, value
+            if self._value != value:
+                store(value)
+                self._value = value
             self._searches += 1
         try:
-            yield new
+            yield
         finally:
             with self._changed:
                 self._searches -= 1

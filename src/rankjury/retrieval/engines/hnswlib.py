@@ -55,10 +55,7 @@ class Hnswlib(Engine):
                 self._passing[filter] = frozenset(np.flatnonzero(filter_mask(self._attributes, filter)).tolist())
             passing = self._passing[filter]
             k = min(k, len(passing))
-        width = int(params["ef_search"])
-        with self._width_lock.at(width) as new:
-            if new:
-                self._index.set_ef(width)
+        with self._width_lock.at(int(params["ef_search"]), self._index.set_ef):
             try:
                 return self._query(queries, k, passing)
             except RuntimeError:  # a query reaches fewer than k items, and the library returns all or nothing

@@ -1,6 +1,7 @@
 """USearch: an HNSW graph in memory."""
 
 from dataclasses import replace
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -41,10 +42,8 @@ class USearch(Engine):
     def _search(
         self, queries: Any, k: int, params: dict[str, Setting], filter: Filter | None, exact: bool
     ) -> tuple[NDArray[Any], NDArray[Any]]:
-        width = int(params["expansion_search"])
-        with self._width_lock.at(width) as new:
-            if new:
-                self._index.expansion_search = width
+        store = partial(setattr, self._index, "expansion_search")
+        with self._width_lock.at(int(params["expansion_search"]), store):
             found = self._index.search(queries, k, exact=exact)
         if len(queries) == 1:  # the library returns a list, with as many items as it found
             rows, distances = found.keys.astype(np.int64)[None, :], found.distances[None, :]
