@@ -1,4 +1,4 @@
-"""How a measure went from run to run, with its interval as a band and a mark at every step."""
+"""Chart of a measure over archived runs, with its interval as a band and a mark at every step."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -8,10 +8,10 @@ from typing import Protocol
 
 from rankjury.reporting.charts.layout import y_scale
 from rankjury.reporting.charts.spec import LineChart, LineSeries, Mark, Spacing
-from rankjury.stats.formatting import format_interval, format_value, interval_decimals
+from rankjury.reporting.tables import format_with_interval
 
 _CLOSE = 0.2
-"""Of the mean distance in time: nearer runs would stand on each other."""
+"""As a share of the mean distance in time: nearer runs would overlap."""
 
 
 class RunPoint(Protocol):
@@ -35,7 +35,7 @@ class RunPoint(Protocol):
 
 
 class RunSeries(Protocol):
-    """Of one system, or of one measure, the runs in the order of time."""
+    """The runs of one system, or of one measure, in the order of time."""
 
     @property
     def name(self) -> str: ...
@@ -47,18 +47,22 @@ class RunSeries(Protocol):
 def history_chart(
     series: Sequence[RunSeries], steps: Sequence[tuple[str, str]] = (), title: str = "", y_label: str = ""
 ) -> LineChart:
-    """``steps`` are the time of the run where each begins, and what to say of it.
+    """Return a line per series over its runs, by time; evenly spaced where most runs would overlap.
 
-    Runs stand by their time; evenly, in its order, where many would stand on each other.
+    Args:
+        series: The measures or systems.
+        steps: The time of the run where each step begins, and its label.
+        title: Of the chart.
+        y_label: The title by default.
     """
-    runs = sorted({(_seconds(point.time), point.time, point.run) for one in series for point in one.points})
+    runs = sorted({(_seconds(point.time), point.time, point.run) for line in series for point in line.points})
     times = [seconds for seconds, _, _ in runs]
     spacing: Spacing = "time" if _are_spread(times) else "even"
     places = times if spacing == "time" else [float(place) for place in range(len(runs))]
     at = {(time, run): place for (_, time, run), place in zip(runs, places, strict=True)}
     first = {time: at[time, run] for _, time, run in reversed(runs)}
     marks = tuple(Mark(first[time], label) for time, label in steps if time in first)
-    lines = tuple(_line(one, at) for one in series)
+    lines = tuple(_line(line, at) for line in series)
     chart = LineChart(
         title=title,
         description=_description(lines, runs, marks, title),
@@ -69,13 +73,9 @@ def history_chart(
         x_names=tuple(_format_time(seconds, times) for seconds in times) if spacing == "even" else (),
         marks=marks,
     )
-    return replace(chart, footnote=_footnote(chart))
-
-
-def _footnote(chart: LineChart) -> str:
-    """What matters is how it went: the axis holds the figures, and seldom 0."""
     low = y_scale(chart).low
-    return f"The vertical axis begins at {low:.3g}, not at 0." if chart.figures() and low > 0 else ""
+    cut = bool(chart.figures()) and low > 0
+    return replace(chart, footnote=f"The vertical axis begins at {low:.3g}, not at 0." if cut else "")
 
 
 def _line(series: RunSeries, at: Mapping[tuple[str, str], float]) -> LineSeries:
@@ -91,10 +91,8 @@ def _line(series: RunSeries, at: Mapping[tuple[str, str], float]) -> LineSeries:
 
 
 def _format_point(point: RunPoint) -> str:
-    if point.mean is None:
-        return "undefined"
     ci = None if point.low is None or point.high is None else (point.low, point.high)
-    return format_value(point.mean, interval_decimals(ci)) + (f" {format_interval(ci)}" if ci else "")
+    return "undefined" if point.mean is None else format_with_interval(point.mean, ci)
 
 
 def _seconds(time: str) -> float:
@@ -112,9 +110,9 @@ def _are_spread(times: Sequence[float]) -> bool:
 
 
 def _format_time(seconds: float, times: Sequence[float]) -> str:
-    """With the hour where days would be the same."""
+    """Return the day of a run, with the hour where two runs are of the same day."""
     day = datetime.fromtimestamp(seconds, UTC)
-    same = len({datetime.fromtimestamp(one, UTC).date() for one in times}) < len(times)
+    same = len({datetime.fromtimestamp(time, UTC).date() for time in times}) < len(times)
     return day.strftime("%m-%d %H:%M" if same else "%Y-%m-%d")
 
 

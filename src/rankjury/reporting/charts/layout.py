@@ -3,7 +3,7 @@
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from functools import lru_cache
 from itertools import pairwise
 from math import ceil, floor, inf, log10
@@ -200,11 +200,11 @@ def time_ticks(low: float, high: float, most: int) -> list[tuple[float, str]]:
     step = _TIME_STEPS[bisect_left(_TIME_STEPS, wide)]
     ticks = [float(number * step) for number in range(ceil(low / step), floor(high / step) + 1)]
     shape = "%Y-%m-%d" if step >= _DAY else "%m-%d %H:%M" if high - low > _DAY else "%H:%M"
-    return [(tick, _time(tick).strftime(shape)) for tick in ticks]
+    return [(tick, datetime.fromtimestamp(tick, UTC).strftime(shape)) for tick in ticks]
 
 
 def _month_ticks(low: float, high: float, most: int) -> list[tuple[float, str]]:
-    first, last = _time(low), _time(high)
+    first, last = datetime.fromtimestamp(low, UTC), datetime.fromtimestamp(high, UTC)
     months = range(first.year * 12 + first.month - 1, last.year * 12 + last.month)
     starts = {month: datetime(month // 12, month % 12 + 1, 1, tzinfo=UTC) for month in months}
     within = {month: start for month, start in starts.items() if low <= start.timestamp() <= high}
@@ -213,10 +213,6 @@ def _month_ticks(low: float, high: float, most: int) -> list[tuple[float, str]]:
         if len(chosen) <= most:
             break
     return [(start.timestamp(), start.strftime("%Y" if step >= _YEAR else "%Y-%m")) for start in chosen]
-
-
-def _time(seconds: float) -> datetime:
-    return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(seconds=seconds)
 
 
 def decimals_needed(values: list[float]) -> int:
@@ -295,22 +291,40 @@ def fit_text(text: str, room: float, size: float) -> str:
     return shown
 
 
-def stack_rows(spans: Sequence[tuple[float, float]], gap: float) -> list[int]:
-    """In which row each span finds room, from left to right: the first in which the last one ended before it."""
-    order = sorted(range(len(spans)), key=lambda one: spans[one])
+def place_marks(
+    chart: LineChart, width: float, gap: float, shorten: Callable[[str], str], measure: Callable[[str], float]
+) -> tuple[list[tuple[float, str, int]], int]:
+    """Return value, label and row of each mark of a chart, and the number of rows; labels in a row do not overlap.
+
+    Args:
+        chart: The chart.
+        width: Of the x axis, about.
+        gap: The least distance between labels in a row.
+        shorten: Shortens a label.
+        measure: Returns the width of a label.
+    """
+    scale, labels = x_scale(chart), [shorten(mark.label) for mark in chart.marks]
+    spans = []
+    for mark, label in zip(chart.marks, labels, strict=True):
+        middle, half = scale.part(mark.at) * width, measure(label) / 2
+        spans.append((middle - half, middle + half))
     rows, ends = [0] * len(spans), list[float]()
-    for one in order:
-        left, right = spans[one]
-        row = next((row for row, end in enumerate(ends) if end <= left), len(ends))
-        ends[row : row + 1] = [right + gap]
-        rows[one] = row
-    return rows
+    for place in sorted(range(len(spans)), key=lambda place: spans[place]):
+        left, right = spans[place]
+        rows[place] = next((row for row, end in enumerate(ends) if end <= left), len(ends))
+        ends[rows[place] : rows[place] + 1] = [right + gap]
+    return [(mark.at, label, row) for mark, label, row in zip(chart.marks, labels, rows, strict=True)], len(ends)
 
 
 def place_labels(
-    spots: Sequence[Spot], sizes: Sequence[Spot], within: Box, taken: Sequence[Box] = (), *, gap: float = 4.0,
+    spots: Sequence[Spot],
+    sizes: Sequence[Spot],
+    within: Box,
+    taken: Sequence[Box] = (),
+    *,
+    gap: float = 4.0,
     avoided: Sequence[Box] = (),
-) -> list[Spot | None]:  # fmt: skip
+) -> list[Spot | None]:
     """The middle of each label, as near to its spot as there is room; None where there is none. The first choose first.
 
     ``sizes`` are widths and heights, ``taken`` is what must not be covered, the points among it; ``gap`` is from a spot

@@ -1,6 +1,6 @@
 """Charts as PNG and SVG pictures, drawn by matplotlib; equal charts give equal bytes."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import lru_cache
@@ -8,6 +8,7 @@ from io import BytesIO
 from itertools import pairwise
 from math import ceil, inf, nan
 from threading import Lock
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal
 
 from rankjury.errors import UsageError
@@ -18,7 +19,7 @@ from rankjury.reporting.charts.layout import (
     Spot,
     clean_text,
     place_labels,
-    stack_rows,
+    place_marks,
     x_scale,
     y_scale,
 )
@@ -58,6 +59,8 @@ _MARK_LINE = 10.0
 _LABEL, _MARKER, _RING, _GAP, _STEP = 6.5, 3.2, 12.0, 4.4, 4.0
 """In points: the text of a label, half of a marker, the whole of a ring, from a point to its label, between boxes
 along a line."""
+_ALONG_X, _ALONG_Y = ("data", "axes fraction"), ("axes fraction", "data")
+"""Coordinates of a text at a value of x or of y, at an edge of the axes."""
 _DASHED: Any = {"color": DARK, "linewidth": 0.8, "dashes": (4, 3), "zorder": 1}
 _FRONTIER: dict[str, Any] = {"color": "#BBBBBB", "linewidth": 5.0, "alpha": 0.5, "solid_capstyle": "round"}
 TITLE, TEXT, SMALL = 10.0, 8.0, 7.0
@@ -73,9 +76,9 @@ COLOURS = ("#0072B2", "#E69F00", "#000000", "#CC79A7", "#009E73", "#56B4E9", "#D
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">")
 _DASHES: tuple[tuple[float, ...], ...] = ((), (5, 1.5), (1.2, 1.2), (5, 1.2, 1.2, 1.2), (9, 2), (2.5, 1), (7, 1, 1, 1))
 _STYLED = (
-    "agg.", "axes.", "figure.", "font.", "grid.", "legend.", "lines.", "markers.", "patch.", "path.", "savefig.",
-    "text.", "xtick.", "ytick.",
-)  # fmt: skip
+    *("agg.", "axes.", "figure.", "font.", "grid.", "legend.", "lines."),
+    *("markers.", "patch.", "path.", "savefig.", "text.", "xtick.", "ytick."),
+)
 """Prefixes of the settings of matplotlib that change a picture."""
 _LONGEST = 2_000
 _DRAWING = Lock()
@@ -142,10 +145,10 @@ def _draw_grid(grid: ChartGrid) -> "Figure":
 
 
 def _height(chart: DotPlot | LineChart, across: int = 0) -> float:
-    """In inches; ``across``: how many charts are side by side, 0 where it is the only one."""
+    """Return a height in inches; ``across``: how many charts are side by side, 0 where it is the only one."""
     if isinstance(chart, DotPlot):
         return 0.75 + (sum(_row_height(chart, row) for row in chart.rows) or 0.2)
-    return _PANEL_HEIGHTS[across] if across else _HEIGHT + _MARK_LINE * _mark_rows(_marks(chart, ROOM)) / POINTS
+    return _PANEL_HEIGHTS[across] if across else _HEIGHT + _MARK_LINE * _place_marks(chart, ROOM)[1] / POINTS
 
 
 def _dot_height(chart: DotPlot) -> float:
@@ -167,11 +170,8 @@ def _draw_dots(axes: "Axes", chart: DotPlot, heading: str, room: float) -> None:
         axes.axvspan(*chart.band, facecolor="#0072B2", alpha=0.1, linewidth=0)
     if chart.reference is not None:
         axes.axvline(chart.reference, **_DASHED)
-        axes.annotate(
-            shorten(chart.reference_label, 0.4 * room, SMALL), (chart.reference, 1.0), (0, 3),
-            textcoords="offset points", xycoords=("data", "axes fraction"), ha="center", va="bottom", fontsize=SMALL,
-            color=DARK,
-        )  # fmt: skip
+        label = shorten(chart.reference_label, 0.4 * room, SMALL)
+        _write(axes, label, (chart.reference, 1.0), (0, 3), _ALONG_X, ha="center", va="bottom")
     middles, y = [], 0.0
     for row in chart.rows:
         high = _row_height(chart, row)
@@ -186,10 +186,7 @@ def _draw_dots(axes: "Axes", chart: DotPlot, heading: str, room: float) -> None:
     # Notes stand apart from the names, as names may be written from right to left.
     notes = [shorten(row.note, 0.15 * room, TEXT) for row in chart.rows]
     for note, middle in zip(notes, middles, strict=True):
-        axes.annotate(
-            note, (0.0, middle), (-5, 0), textcoords="offset points", xycoords=("axes fraction", "data"), ha="right",
-            va="center", fontsize=TEXT, color=DARK,
-        )  # fmt: skip
+        _write(axes, note, (0.0, middle), (-5, 0), _ALONG_Y, ha="right", va="center", fontsize=TEXT)
     widest = max((font_width(note, TEXT) for note in notes), default=0.0)
     axes.tick_params(axis="y", length=0, pad=5 + (widest + 8.0 if widest else 0.0))
 
@@ -207,11 +204,8 @@ def _draw_row(axes: "Axes", chart: DotPlot, row: DotRow, middle: float, room: fl
             axes.plot([dot.low, dot.high], [y, y], color=colour, linewidth=wide, zorder=2)
         if dot.value is not None:
             axes.plot([dot.value], [y], **style, zorder=3, clip_on=False)
-        axes.annotate(
-            shorten(dot.shown, 0.3 * room, SMALL), (1.0, y), (6, 0), textcoords="offset points",
-            xycoords=("axes fraction", "data"), ha="left", va="center", fontsize=SMALL,
-            color=SOFT if dot.muted else DARK,
-        )  # fmt: skip
+        grey = SOFT if dot.muted else DARK
+        _write(axes, shorten(dot.shown, 0.3 * room, SMALL), (1.0, y), (6, 0), _ALONG_Y, va="center", color=grey)
         y += high
 
 
@@ -220,16 +214,13 @@ def _draw_lines(axes: "Axes", chart: LineChart, heading: str, room: float) -> No
     add_axis(axes, across, 12 if across.spacing == "even" or across.named else 8, 0.85 * room)
     add_axis(axes, upright, 7 if room == ROOM else 6, room, upright=True)
     name_axes(axes, chart.x_label, heading, room, 0.9 if room == ROOM else 0.76)
-    marks = _marks(chart, room)
-    rows = _mark_rows(marks)
+    marks, rows = _place_marks(chart, room)
     if rows:
         axes.set_title(axes.get_title(loc="left"), loc="left", fontsize=TEXT, color=DARK, pad=6 + _MARK_LINE * rows)
     for x, label, row in marks:
         axes.axvline(x, color=DARK, linewidth=0.9, dashes=(1.5, 2.5), zorder=1)
-        axes.annotate(
-            label, (x, 1.0), (0, 2 + _MARK_LINE * (rows - row - 1)), textcoords="offset points",
-            xycoords=("data", "axes fraction"), ha="center", va="bottom", fontsize=SMALL, color=DARK,
-        )  # fmt: skip
+        above = 2 + _MARK_LINE * (rows - row - 1)
+        _write(axes, label, (x, 1.0), (0, above), _ALONG_X, ha="center", va="bottom")
     if upright.low < 0 < upright.high:
         axes.axhline(0.0, color=GREY, linewidth=0.8, zorder=1)
     if chart.bars is not None:
@@ -238,20 +229,28 @@ def _draw_lines(axes: "Axes", chart: LineChart, heading: str, room: float) -> No
         _draw_line(axes, chart, line, series)
 
 
-def _marks(chart: LineChart, room: float) -> list[tuple[float, str, int]]:
-    """Return where marks are, their words, and the rows in which these find room."""
-    across, wide = x_scale(chart), 0.87 * room
-    labels = [shorten(mark.label, 0.3 * wide, SMALL) for mark in chart.marks]
-    spans = []
-    for mark, label in zip(chart.marks, labels, strict=True):
-        middle, half = across.part(mark.at) * wide, font_width(label, SMALL) / 2
-        spans.append((middle - half, middle + half))
-    rows = stack_rows(spans, 8.0)
-    return [(mark.at, label, row) for mark, label, row in zip(chart.marks, labels, rows, strict=True)]
+def _place_marks(chart: LineChart, room: float) -> tuple[list[tuple[float, str, int]], int]:
+    wide = 0.87 * room
+    return place_marks(
+        chart,
+        wide,
+        8.0,
+        lambda label: shorten(label, 0.3 * wide, SMALL),
+        lambda label: font_width(label, SMALL),
+    )
 
 
-def _mark_rows(marks: Sequence[tuple[float, str, int]]) -> int:
-    return 1 + max((row for _, _, row in marks), default=-1)
+def _write(
+    axes: "Axes",
+    text: str,
+    at: Spot,
+    offset: Spot,
+    coordinates: str | tuple[str, str],
+    **style: Any,
+) -> None:
+    """Write a text at an offset, in points, from a place."""
+    style = {"ha": "left", "fontsize": SMALL, "color": DARK, **style}
+    axes.annotate(text, at, offset, textcoords="offset points", xycoords=coordinates, **style)
 
 
 def _draw_line(axes: "Axes", chart: LineChart, line: LineSeries, series: int) -> None:
@@ -304,12 +303,11 @@ def _draw_histogram(chart: HistogramChart) -> "Figure":
 def _draw_scatter(chart: Scatter) -> "Figure":
     from matplotlib.backends.backend_agg import FigureCanvasAgg
 
-    rings = {ring.label: {**_ring(ring.faint), "markersize": 9.0} for ring in chart.rings}
-    more = [(_FRONTIER, "frontier (filled points)")] if chart.frontiers else []
-    more += [(style, label) for label, style in rings.items()]
+    more = {"frontier (filled points)": _FRONTIER} if chart.frontiers else {}
+    more |= {ring.label: {**_ring(ring.faint), "markersize": 9.0} for ring in chart.rings}
     lines = bool(chart.lines)
-    figure = new_figure(chart, _HEIGHT + (1.2 if lines else 0.3), legend=lines or len(chart.series) > 1, lines=lines,
-                        more=more)  # fmt: skip
+    height, legend = _HEIGHT + (1.2 if lines else 0.3), lines or len(chart.series) > 1
+    figure = new_figure(chart, height, legend=legend, lines=lines, more=more)
     canvas = FigureCanvasAgg(figure)
     axes = figure.add_subplot()
     add_axis(axes, x_scale(chart), 8, 0.85 * ROOM)
@@ -317,11 +315,11 @@ def _draw_scatter(chart: Scatter) -> "Figure":
     name_axes(axes, chart.x_label, chart.y_label, ROOM)
     axes.grid(axis="x", color="#E4E4E4", linewidth=0.6)
     for frontier in chart.frontiers:
-        axes.plot([one.x for one in frontier], [one.y for one in frontier], **_FRONTIER, zorder=1)
+        axes.plot([point.x for point in frontier], [point.y for point in frontier], **_FRONTIER, zorder=1)
     for points in chart.lines:
         style = series_style(chart, chart.series.index(points[0].name), line=True)
         style |= {"marker": "", "linewidth": 0.9, "alpha": 0.55}
-        axes.plot([one.x for one in points], [one.y for one in points], **style)
+        axes.plot([point.x for point in points], [point.y for point in points], **style)
     for point in chart.points:
         series = chart.series.index(point.name)
         fine: dict[str, Any] = {"color": series_colour(chart, series), "linewidth": 0.8, "alpha": 0.4 if lines else 1.0}
@@ -332,7 +330,7 @@ def _draw_scatter(chart: Scatter) -> "Figure":
         style = series_style(chart, series, hollow=not point.on_frontier)
         axes.plot([point.x], [point.y], **style, zorder=4, clip_on=False)
     for ring in chart.rings:
-        xs, ys = [one.x for one in ring.points], [one.y for one in ring.points]
+        xs, ys = [point.x for point in ring.points], [point.y for point in ring.points]
         axes.plot(xs, ys, **_ring(ring.faint), zorder=5, clip_on=False)
     _draw_scatter_marks(axes, chart)
     canvas.draw()  # type: ignore[no-untyped-call]
@@ -347,17 +345,14 @@ def _ring(faint: bool) -> dict[str, Any]:
 
 
 def _draw_scatter_marks(axes: "Axes", chart: Scatter) -> None:
-    style: Any = {"textcoords": "offset points", "va": "bottom", "fontsize": SMALL, "color": DARK}
     for mark in chart.y_marks:
         axes.axhline(mark.at, **_DASHED)
-        text = shorten(mark.label, 0.3 * ROOM, SMALL)
-        axes.annotate(text, (0.0, mark.at), (4, 2.5), xycoords=("axes fraction", "data"), ha="left", **style)
+        _write(axes, shorten(mark.label, 0.3 * ROOM, SMALL), (0.0, mark.at), (4, 2.5), _ALONG_Y, va="bottom")
     for mark in chart.x_marks:
         if 0 < x_scale(chart).part(mark.at) < 1:
             axes.axvline(mark.at, **_DASHED)
-            text = shorten(mark.label, 0.3 * ROOM, SMALL)
-            style |= {"rotation": 90, "ha": "right"}
-            axes.annotate(text, (mark.at, 0.0), (-2.5, 3), xycoords=("data", "axes fraction"), **style)
+            label = shorten(mark.label, 0.3 * ROOM, SMALL)
+            _write(axes, label, (mark.at, 0.0), (-2.5, 3), _ALONG_X, ha="right", va="bottom", rotation=90)
 
 
 def _add_labels(axes: "Axes", chart: Scatter) -> None:
@@ -389,12 +384,10 @@ def _add_labels(axes: "Axes", chart: Scatter) -> None:
             continue
         far = max(abs(place[0] - x) - size[0] / 2, abs(place[1] - y) - size[1] / 2) > 2 * _GAP
         colour = "black" if point.label is None else series_colour(chart, chart.series.index(point.name))
-        axes.annotate(
-            name, (point.x, point.y), (place[0] - x, place[1] - y), textcoords="offset points", ha="center",
-            va="center", fontsize=_LABEL, color=colour, zorder=6, annotation_clip=False,
-            arrowprops={"arrowstyle": "-", "linewidth": 0.5, "color": colour, "shrinkB": 3} if far else None,
-            path_effects=[withStroke(linewidth=1.6, foreground="white")],
-        )  # fmt: skip
+        style: Any = {"ha": "center", "va": "center", "fontsize": _LABEL, "color": colour, "zorder": 6}
+        style |= {"arrowprops": {"arrowstyle": "-", "linewidth": 0.5, "color": colour, "shrinkB": 3} if far else None}
+        style |= {"annotation_clip": False, "path_effects": [withStroke(linewidth=1.6, foreground="white")]}
+        _write(axes, name, (point.x, point.y), (place[0] - x, place[1] - y), "data", **style)
 
 
 def _around(spot: Spot, size: float) -> Box:
@@ -413,11 +406,11 @@ def _along(spots: Sequence[Spot]) -> list[Box]:
 
 @contextmanager
 def default_style() -> Iterator[None]:
-    """matplotlib's defaults, whatever style the user has set, and names that are never read as formulas."""
+    """Use matplotlib's defaults, whatever style the user has set, and never read names as formulas."""
     from matplotlib import rc_context, rcParamsDefault
 
-    usual = {key: rcParamsDefault[key] for key in rcParamsDefault if key.startswith(_STYLED)}
-    with _DRAWING, rc_context({**usual, "text.parse_math": False}):
+    defaults = {key: rcParamsDefault[key] for key in rcParamsDefault if key.startswith(_STYLED)}
+    with _DRAWING, rc_context({**defaults, "text.parse_math": False}):
         yield
 
 
@@ -444,7 +437,7 @@ def wrap_text(text: str, points: float, size: float) -> list[str]:
 
 
 def font_width(text: str, size: float) -> float:
-    """In points."""
+    """Return the width of a text in points."""
     font = _font()
     font.set_size(size, POINTS)
     font.set_text(text)
@@ -476,9 +469,13 @@ def series_style(chart: Chart | ChartGrid, series: int, *, hollow: bool = False,
 
 
 def new_figure(
-    chart: Chart | ChartGrid, height: float, *, legend: bool, lines: bool = False,
-    more: Sequence[tuple[dict[str, Any], str]] = (),
-) -> "Figure":  # fmt: skip
+    chart: Chart | ChartGrid,
+    height: float,
+    *,
+    legend: bool,
+    lines: bool = False,
+    more: Mapping[str, dict[str, Any]] = MappingProxyType({}),
+) -> "Figure":
     """Return a figure with its title, legend and footnote.
 
     Args:
@@ -486,15 +483,15 @@ def new_figure(
         height: Of all axes, in inches.
         legend: Whether the legend has the series.
         lines: Whether the legend shows them as lines, or as markers alone.
-        more: Styles and names of further entries of the legend.
+        more: Further entries of the legend: styles by name.
     """
     from matplotlib.figure import Figure
     from matplotlib.layout_engine import ConstrainedLayoutEngine
     from matplotlib.lines import Line2D
 
     styles = [series_style(chart, one, line=lines) for one in range(len(chart.series))] if legend else []
-    styles += [style for style, _ in more]
-    names = [*(chart.series if legend else ()), *(name for _, name in more)]
+    styles += more.values()
+    names = [*(chart.series if legend else ()), *more]
     shown = [shorten(name, ROOM - _HANDLE, TEXT) for name in names]
     if len(set(shown)) < len(shown):
         shown = [f"{place + 1}: {shorten(name, ROOM - _HANDLE - 25, TEXT)}" for place, name in enumerate(names)]
@@ -506,12 +503,16 @@ def new_figure(
         (_WIDTH, height + (0.3 if title else 0.05) + 0.18 * rows + 0.15 * len(foot)),
         layout=ConstrainedLayoutEngine(w_pad=_MARGIN / POINTS, h_pad=0.5 * _MARGIN / POINTS),
     )
+    style: dict[str, Any] = {"fontsize": TEXT, "title_fontsize": TITLE, "frameon": False, "alignment": "left"}
+    style |= {"columnspacing": 1.5, "borderpad": 0.1, "labelspacing": 0.35, "handlelength": 3.2 if lines else 1.6}
     drawn = figure.legend(
-        [Line2D([], [], **style) for style in styles], [str(place) for place in range(len(shown))],
-        loc="outside upper left", ncols=ceil(len(shown) / rows) if rows else 1, fontsize=TEXT, frameon=False,
-        handlelength=3.2 if lines else 1.6, columnspacing=1.5, borderpad=0.1, labelspacing=0.35, alignment="left",
-        title=title or None, title_fontsize=TITLE,
-    )  # fmt: skip
+        [Line2D([], [], **style) for style in styles],
+        [str(place) for place in range(len(shown))],
+        loc="outside upper left",
+        ncols=ceil(len(shown) / rows) if rows else 1,
+        title=title or None,
+        **style,
+    )
     for text, name in zip(drawn.get_texts(), shown, strict=True):
         text.set_text(name)  # given as labels, names that begin with _ would be passed over
     if foot:
@@ -544,10 +545,7 @@ def add_axis(axes: "Axes", scale: Scale, most: int, room: float, *, upright: boo
 
 
 def name_axes(axes: "Axes", x_label: str, heading: str, room: float, share: float = 0.9) -> None:
-    """Write what the axes are about; light lines behind, and little frame.
-
-    ``heading`` is above the plane and says what the upright axis is about; it may take a ``share`` of the room.
-    """
+    """Label the axes and draw a light grid; ``heading`` may take a ``share`` of the room above the upright axis."""
     axes.grid(axis="y", color="#DDDDDD", linewidth=0.6)
     axes.set_axisbelow(True)
     axes.spines[["top", "right"]].set_visible(False)

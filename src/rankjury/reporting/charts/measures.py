@@ -3,7 +3,8 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
-from math import isfinite
+from math import isfinite, nan
+from typing import Any
 
 from rankjury.core.text import plural
 from rankjury.errors import UsageError
@@ -12,25 +13,21 @@ from rankjury.evaluation.slices.stats import Gap, Slice
 from rankjury.recsys.sections import Exposure, Interactions
 from rankjury.reporting.charts.layout import range_with_zero
 from rankjury.reporting.charts.spec import Bars, ChartGrid, Dot, DotPlot, DotRow, LineChart, LineSeries, Tone
+from rankjury.reporting.tables import format_with_interval
 from rankjury.reporting.tables.cutoffs import CutMeasure, CutoffGrid, cut_labels, cutoff_grid
 from rankjury.stats.comparison import Comparison
 from rankjury.stats.estimates import Estimate
 from rankjury.stats.formatting import (
     NO_VALUE,
     format_difference,
-    format_interval,
     format_percent,
     format_value,
     interval_decimals,
 )
-from rankjury.stats.resampling import Bounds
 from rankjury.stats.significance import is_significant
 
 _MOST_DOTS = 60
 _MOST_SLICES, _FEWEST_SLICES = 30, 8
-_FEWEST = 2
-Labels = dict[int, str]
-"""By cut-off, what the measure is called there."""
 _MOST_PANELS, _MOST_CUTS = 9, 3
 _FILLED = 0.4
 """Charts have one vertical range where each fills at least this share of it."""
@@ -121,86 +118,103 @@ def slices_chart(report: Report, measure: str, system: str | None = None) -> Dot
             return chart
     scored = [
         name
-        for name, one in report.systems.items()
-        if (system is None and not one.random) or name == system
+        for name, result in report.systems.items()
+        if (system is None and not result.random) or name == system
         if any(measure in part.estimates.get(name, {}) for part in report.slices)
     ]
     return _slice_means(report, measure, scored) if scored else None
 
 
 def _slice_differences(report: Report, measure: str, systems: Sequence[str]) -> DotPlot:
-    lower = report.lower_is_better(measure)
     rows = []
     for part in report.slices:
-        found = {
+        comparisons = {
             comparison.system: comparison
             for comparison in part.beside
             if isinstance(comparison, Comparison) and comparison.measure == measure
         }
         titles = {name: f"{part.label}, {name}" for name in systems}
-        if dots := _difference_dots(report, systems, found, titles):
+        if dots := _difference_dots(report, systems, comparisons, titles):
             rows.append(DotRow(part.name, dots, f"n {part.n:,}"))
     differing = [row for row in rows if not all(dot.value == dot.low == dot.high == 0 for dot in row.dots)]
-    shown, more = _worst_first(differing, len(systems), lower=lower)
     same = len(rows) - len(differing)
     baseline = report.baseline or "the baseline"
-    better = "left" if lower else "right"
+    better = "left" if report.lower_is_better(measure) else "right"
     named, of = _named(systems)
-    return DotPlot(
+    return _slices_plot(
+        report,
+        measure,
+        systems,
+        differing,
+        f"Difference in {measure} between {named} and {baseline}",
+        "differences that chance makes often enough, all slices considered",
+        f"{plural(same, 'slice', 'slices')} without any difference left out." if same else "",
         title=f"{measure} by slice: difference to {baseline}",
-        description=f"Difference in {measure} between {named} and {baseline} in each slice of {report.unit[1]}, with "
-        f"{interval_name(report)}s, the worst slice first.{_worst_line(shown)}",
         x_label=f"difference in {measure}{of} to {baseline} ({better} is better)",
-        rows=shown,
-        series=tuple(systems),
-        places=style_places(report, systems),
         reference=0.0,
         reference_label="as the baseline",
-        footnote=_footnote(
-            report,
-            shown,
-            "differences that chance makes often enough, all slices considered",
-            _omitted_note(shown, more),
-            f"{plural(same, 'slice', 'slices')} without any difference left out." if same else "",
-        ),
     )
 
 
 def _slice_means(report: Report, measure: str, systems: Sequence[str]) -> DotPlot:
     """Return means by slice; of one system, the line is at its mean over all queries."""
-    lower, many = report.lower_is_better(measure), report.unit[1]
     rows = []
     for part in report.slices:
-        dots = []
-        for series, name in enumerate(systems):
-            if (estimate := part.estimates.get(name, {}).get(measure)) is not None:
-                alike = any(
-                    isinstance(comparison, Gap)
-                    and (comparison.system, comparison.measure) == (name, measure)
-                    and not is_significant(comparison.p_holm, report.level)
-                    for comparison in part.beside
-                )
-                dots.append(mean_dot(estimate, f"{part.label}, {name}", series=series, muted=alike))
+        alike = {
+            gap.system
+            for gap in part.beside
+            if isinstance(gap, Gap) and gap.measure == measure and not is_significant(gap.p_holm, report.level)
+        }
+        dots = [
+            mean_dot(part.estimates[name][measure], f"{part.label}, {name}", series=series, muted=name in alike)
+            for series, name in enumerate(systems)
+            if measure in part.estimates.get(name, {})
+        ]
         if dots:
             rows.append(DotRow(part.name, tuple(dots), f"n {part.n:,}"))
-    shown, more = _worst_first(rows, len(systems), lower=lower)
     overall = report.systems[systems[0]].estimates[measure] if len(systems) == 1 else None
     mean = None if overall is None else finite_or_none(overall.mean)
     named, of = _named(systems)
     label = "" if overall is None or mean is None else f"overall {format_value(mean, interval_decimals(overall.ci))}"
-    return DotPlot(
+    return _slices_plot(
+        report,
+        measure,
+        systems,
+        rows,
+        f"Mean {measure} of {named}",
+        f"as far from the other {report.unit[1]} as chance takes it",
         title=f"{measure} by slice",
-        description=f"Mean {measure} of {named} in each slice of {many}, with {interval_name(report)}s, the worst "
-        f"slice first.{_worst_line(shown)}",
-        x_label=f"mean {measure}{of}" + (" (less is better)" if lower else ""),
+        x_label=f"mean {measure}{of}" + (" (less is better)" if report.lower_is_better(measure) else ""),
+        reference=mean,
+        reference_label=label,
+    )
+
+
+def _slices_plot(
+    report: Report,
+    measure: str,
+    systems: Sequence[str],
+    rows: Sequence[DotRow],
+    what: str,
+    hollow: str,
+    note: str = "",
+    **fields: Any,
+) -> DotPlot:
+    """Return a plot of the worst slices; ``what`` begins its description, and hollow dots mean ``hollow``."""
+    shown, more = _worst_first(rows, len(systems), lower=report.lower_is_better(measure))
+    worst = ""
+    if shown:
+        values = ", ".join(dot.shown for dot in shown[0].dots if dot.value is not None)
+        worst = f" Worst: {shown[0].label}, {values}."
+    omitted = f"The {len(shown)} worst; {plural(more, 'more slice is', 'more slices are')} not shown." if more else ""
+    return DotPlot(
+        description=f"{what} in each slice of {report.unit[1]}, with {interval_name(report)}s, the worst slice first."
+        + worst,
         rows=shown,
         series=tuple(systems),
         places=style_places(report, systems),
-        reference=mean,
-        reference_label=label,
-        footnote=_footnote(
-            report, shown, f"as far from the other {many} as chance takes it", _omitted_note(shown, more)
-        ),
+        footnote=_footnote(report, shown, hollow, omitted, note),
+        **fields,
     )
 
 
@@ -216,16 +230,6 @@ def _worst_first(rows: Sequence[DotRow], systems: int, *, lower: bool) -> tuple[
     return tuple(ordered[:most]), len(ordered) - len(ordered[:most])
 
 
-def _worst_line(rows: Sequence[DotRow]) -> str:
-    """Return the worst slice in words, for screen readers."""
-    dots = [dot for dot in rows[0].dots if dot.value is not None] if rows else []
-    return f" Worst: {rows[0].label}, {', '.join(dot.shown for dot in dots)}." if dots else ""
-
-
-def _omitted_note(rows: Sequence[DotRow], more: int) -> str:
-    return f"The {len(rows)} worst; {plural(more, 'more slice is', 'more slices are')} not shown." if more else ""
-
-
 def _named(systems: Sequence[str]) -> tuple[str, str]:
     """Return what systems are called in a sentence, and on an axis where there is no legend."""
     return (systems[0], f" of {systems[0]}") if len(systems) == 1 else (f"{len(systems)} systems", "")
@@ -234,50 +238,39 @@ def _named(systems: Sequence[str]) -> tuple[str, str]:
 def _footnote(report: Report, rows: Sequence[DotRow], hollow: str = "", *notes: str) -> str:
     dots = [dot for row in rows for dot in row.dots]
     lines = any(dot.low is not None and dot.low != dot.high for dot in dots)
-    found = [
-        f"Lines: {interval_name(report)}s." if lines else "",
-        f"Hollow: {hollow}." if any(dot.muted for dot in dots) else "",
-        *notes,
-    ]
-    return " ".join(filter(None, found))
+    legend = f"Lines: {interval_name(report)}s." if lines else ""
+    muted = f"Hollow: {hollow}." if any(dot.muted for dot in dots) else ""
+    return " ".join(filter(None, (legend, muted, *notes)))
 
 
 def mean_dot(estimate: Estimate, name: str, *, series: int = 0, muted: bool = False) -> Dot:
     """Return the dot of a mean, with all that is known of it in words."""
-    mean, ci = finite_or_none(estimate.mean), estimate.ci
-    shown = NO_VALUE if mean is None else format_value(mean, interval_decimals(ci))
-    shown += f" {format_interval(ci)}" if mean is not None and ci else ""
-    return _dot(mean, ci, series, muted, title=f"{name}: {shown}, n {estimate.n:,}", shown=shown)
+    mean, (low, high) = finite_or_none(estimate.mean), estimate.ci or (None, None)
+    shown = NO_VALUE if mean is None else format_with_interval(mean, estimate.ci)
+    return Dot(mean, low, high, series, muted, title=f"{name}: {shown}, n {estimate.n:,}", shown=shown)
 
 
 def _difference_dots(
-    report: Report, systems: Sequence[str], found: dict[str, Comparison], titles: dict[str, str]
+    report: Report, systems: Sequence[str], comparisons: dict[str, Comparison], titles: dict[str, str]
 ) -> tuple[Dot, ...]:
     """Return the dots of comparisons; of a single system, green and red say better and worse."""
     dots = []
     for series, name in enumerate(systems):
-        if (one := found.get(name)) is None:
+        if (one := comparisons.get(name)) is None:
             continue
         muted = not one.is_significant(report.level)
         tone: Tone = "" if len(systems) > 1 else "even" if muted or not finite_or_none(one.gain) else "good"
         tone = "bad" if tone == "good" and one.gain < 0 else tone
-        difference = finite_or_none(one.difference)
-        shown = NO_VALUE if difference is None else format_difference(difference, one.ci)
+        difference, (low, high) = finite_or_none(one.difference), one.ci or (None, None)
+        shown = format_difference(nan if difference is None else difference, one.ci)
         known = [f"{titles[name]}: {shown}"]
         if isfinite(one.mean) and isfinite(one.baseline_mean):
-            ours, theirs = (format_value(mean, interval_decimals(one.ci)) for mean in (one.mean, one.baseline_mean))
-            known.append(f"{ours} against {theirs}")
+            means = (format_value(mean, interval_decimals(one.ci)) for mean in (one.mean, one.baseline_mean))
+            known.append(" against ".join(means))
         known += [] if one.whole else [f"{one.better:,} better, {one.equal:,} equal, {one.worse:,} worse"]
         title = "; ".join([*known, f"n {one.n:,}"])
-        dots.append(_dot(difference, one.ci, series, muted, tone, title, shown))
+        dots.append(Dot(difference, low, high, series, muted, tone, title, shown))
     return tuple(dots)
-
-
-def _dot(
-    value: float | None, ci: Bounds | None, series: int, muted: bool, tone: Tone = "", title: str = "", shown: str = ""
-) -> Dot:
-    low, high = ci or (None, None)
-    return Dot(value, low, high, series, muted, tone, title, shown)
 
 
 def interval_name(report: Report) -> str:
@@ -314,8 +307,8 @@ def curve_chart(
         # Of one cut-off the systems are side by side, between the ends of the axis.
         shift = 0.5 * ((place + 1) / (len(estimates) + 1) - 0.5) if len(ks) == 1 else 0.0
         dots = [
-            Dot(None) if one is None else mean_dot(one, f"{system}, {label}")
-            for one, label in zip(row, labels.values(), strict=True)
+            Dot(None) if estimate is None else mean_dot(estimate, f"{system}, {label}")
+            for estimate, label in zip(row, labels.values(), strict=True)
         ]
         lines.append(
             LineSeries(
@@ -340,27 +333,27 @@ def curve_chart(
 
 def curves_charts(report: Report) -> list[LineChart]:
     """Return a chart for every measure that the report has at two cut-offs or more, in the order asked."""
-    return [_chart(report, name, labels) for name, labels in _by_cutoff(report).items() if len(labels) >= _FEWEST]
-
-
-def _by_cutoff(report: Report) -> dict[str, Labels]:
-    """Return labels by measure without its cut-off; measures are the same where their conventions are."""
-    found: dict[str, Labels] = {}
+    by_cutoff: dict[str, dict[int, str]] = {}
     names: dict[str, str] = {}
     for _, label, spelling, k in cut_labels(report):
         # NDCG for NDCG@5; the whole convention where a label says less than another's, or no cut-off.
         short = label.rpartition("@")[0]
-        name = names.setdefault(spelling, short if short and short not in found else spelling)
-        found.setdefault(name, {}).setdefault(k, label)
-    return {name: dict(sorted(labels.items())) for name, labels in found.items()}
+        name = names.setdefault(spelling, short if short and short not in by_cutoff else spelling)
+        by_cutoff.setdefault(name, {}).setdefault(k, label)
+    return [_chart(report, name, dict(sorted(labels.items()))) for name, labels in by_cutoff.items() if len(labels) > 1]
 
 
-def _chart(report: Report, name: str, labels: Labels) -> LineChart:
+def _chart(report: Report, name: str, labels: Mapping[int, str]) -> LineChart:
+    """Return a measure against k; ``labels`` by cut-off, ascending."""
     ks = list(labels)
     rows = {
-        system: [found.estimates.get(label) for label in labels.values()] for system, found in report.systems.items()
+        system: [result.estimates.get(label) for label in labels.values()] for system, result in report.systems.items()
     }
-    known = {system: row for system, row in rows.items() if any(one is not None and isfinite(one.mean) for one in row)}
+    known = {
+        system: row
+        for system, row in rows.items()
+        if any(estimate is not None and isfinite(estimate.mean) for estimate in row)
+    }
     # The order at the last cut-off in words, for screen readers.
     last = {system: row[-1].mean for system, row in known.items() if row[-1] is not None and isfinite(row[-1].mean)}
     ends = sorted(((mean, system) for system, mean in last.items()), reverse=True)
@@ -466,15 +459,15 @@ def _tiers(report: Report) -> tuple[str, list[Slice]]:
 
 
 def _tier_chart(report: Report, slices: Sequence[Slice], measure: str) -> DotPlot:
-    def dot(series: int, estimate: Estimate) -> Dot:
-        low, high = estimate.ci or (None, None)
-        return Dot(estimate.mean, low, high, series) if estimate.n else Dot(None, series=series)
-
     rows = []
     for part in slices:
-        estimates = [part.estimates[name][measure] for name in report.systems]
-        n = max(of[measure].n for of in part.estimates.values())
-        rows.append(DotRow(f"{part.name} ({n:,})", tuple(dot(place, one) for place, one in enumerate(estimates))))
+        dots = []
+        for series, name in enumerate(report.systems):
+            estimate = part.estimates[name][measure]
+            low, high = estimate.ci or (None, None)
+            dots.append(Dot(estimate.mean, low, high, series) if estimate.n else Dot(None, series=series))
+        n = max(estimates[measure].n for estimates in part.estimates.values())
+        rows.append(DotRow(f"{part.name} ({n:,})", tuple(dots)))
     name = report.both_names(measure)
     chart = DotPlot(f"{name} by tier (n users)", f"Mean {name} by tier", "", tuple(rows), tuple(report.systems))
     values = chart.figures()
@@ -482,7 +475,7 @@ def _tier_chart(report: Report, slices: Sequence[Slice], measure: str) -> DotPlo
 
 
 def _exposure_chart(report: Report) -> LineChart:
-    """Which part of the catalogue recommendations come from, most popular first, and what was taken in training."""
+    """Return the share of recommendations by part of the catalogue, most popular first, and that of training."""
     exposures = report.sections_of(Exposure)
     first = next(iter(exposures.values()))
     names = list(report.systems)

@@ -12,10 +12,10 @@ from rankjury.evaluation.scores import RecordedValue
 from rankjury.evaluation.sections import ScoreHistogram, Stability
 from rankjury.reporting.charts.measures import interval_name, style_places
 from rankjury.reporting.charts.spec import Bars, Dot, DotPlot, DotRow, HistogramChart, Mark, Ring, Scatter, ScatterPoint
+from rankjury.reporting.tables import format_with_interval
 from rankjury.retrieval.bench.result import IndexResult
 from rankjury.retrieval.diagnostics import GoldSpaces, SpaceDiagnostics
-from rankjury.stats.formatting import NO_VALUE, format_interval, format_percent, format_value, interval_decimals
-from rankjury.stats.resampling import Bounds
+from rankjury.stats.formatting import NO_VALUE, format_percent, format_value
 
 if TYPE_CHECKING:
     from rankjury.retrieval.bench.sweep_result import Cost, SweepPoint as Setting, SweepResult
@@ -55,7 +55,7 @@ def frontier_chart(report: Report) -> Scatter | None:
         for name, values in recorded.items():
             recall, latency = values.get(recalls[name]), values.get(f"latency_{clock}_ms")
             if recall is not None and latency is not None:
-                found, took = (_format_with_interval(value.value, value.ci) for value in (recall, latency))
+                found, took = (format_with_interval(value.value, value.ci) for value in (recall, latency))
                 title = f"{name}: recall {found}, {clock} {took} ms"
                 points.append(ScatterPoint(name, latency.value, recall.value, latency.ci, recall.ci, title=title))
         if points:
@@ -94,10 +94,6 @@ def _scatter(points: Sequence[ScatterPoint], clock: str, **more: Any) -> Scatter
 
 def _beats(other: ScatterPoint, point: ScatterPoint) -> bool:
     return other.x <= point.x and other.y >= point.y and (other.x < point.x or other.y > point.y)
-
-
-def _format_with_interval(value: float, ci: Bounds | None) -> str:
-    return f"{format_value(value, interval_decimals(ci))}" + (f" {format_interval(ci)}" if ci else "")
 
 
 def sweeps_chart(sweeps: Sequence["SweepResult"], by: Sequence["Cost"] = ()) -> Scatter:
@@ -150,8 +146,8 @@ def _setting_point(setting: "Setting", name: str, names: Sequence[str], group: i
         setting.p95.ci,
         setting.recall_ci,
         on_frontier,
-        title=f"{setting.title}: recall {_format_with_interval(setting.recall, setting.recall_ci)}, p95 "
-        f"{_format_with_interval(setting.p95.ms, setting.p95.ci)} ms",
+        title=f"{setting.title}: recall {format_with_interval(setting.recall, setting.recall_ci)}, p95 "
+        f"{format_with_interval(setting.p95.ms, setting.p95.ci)} ms",
         label="/".join(_format_setting(values[one]) for one in names),
         group=group,
         line=f"{group} {setting.build_title}",
@@ -240,8 +236,10 @@ def norm_charts(report: Report) -> list[HistogramChart]:
     """Return the lengths of vectors, of systems and of other spaces."""
     gold = report.section(GoldSpaces)
     spaces = [*report.sections_of(SpaceDiagnostics).items(), *(gold.spaces.items() if gold is not None else ())]
-    found = [(name, space.norm.histogram) for name, space in spaces]
-    strips = [_bars(name, one.edges, one.counts, "vector", "vectors") for name, one in found]
+    strips = [
+        _bars(name, space.norm.histogram.edges, space.norm.histogram.counts, "vector", "vectors")
+        for name, space in spaces
+    ]
     return _charts(report, strips, "Lengths of vectors", "length (L2 norm)", "vectors")
 
 
@@ -278,11 +276,12 @@ def _charts(report: Report, strips: Sequence[Bars | None], title: str, x_label: 
     for bars in strips:
         if bars is None:
             continue
-        home = next((group for group in groups if _alike([*group, bars])), None)
-        if home is None:
-            groups.append([bars])
+        for group in groups:
+            if _alike([*group, bars]):
+                group.append(bars)
+                break
         else:
-            home.append(bars)
+            groups.append([bars])
     charts = []
     for group in groups:
         shown = tuple(group[:_MOST_STRIPS])

@@ -12,7 +12,7 @@ from rankjury.reporting.charts.layout import (
     clean_text,
     fit_text,
     place_labels,
-    stack_rows,
+    place_marks,
     text_width,
     x_scale,
     y_scale,
@@ -49,7 +49,7 @@ _UPRIGHT_TICK, _MOST_UPRIGHT, _MOST_ACROSS = 27.0, 8, 12
 _RIGHT = 14.0
 _DOT, _ROW, _GAP = 15.0, 23.0, 10.0
 """How high a dot's line is, the least a row is, and how far columns are apart."""
-_WIDEST_LABEL, _NARROWEST_PLOT = 0.36, 0.3
+_WIDEST_LABEL, _WIDEST_NOTE, _NARROWEST_PLOT = 0.36, 0.2, 0.3
 """As shares of the width."""
 _TICK_ROOM = 64.0
 _MOST_MARKERS = 60
@@ -138,7 +138,7 @@ def to_svg(chart: Chart, prefix: str, *, width: float = 720.0) -> str:
 
 
 def number(value: float) -> str:
-    """A coordinate, to a tenth of a pixel."""
+    """Return a coordinate, to a tenth of a pixel."""
     return f"{value:.1f}".removesuffix(".0")
 
 
@@ -151,7 +151,7 @@ class Sheet:
         self._pieces: list[str] = []
 
     def markup(self, prefix: str, height: float) -> str:
-        """The whole, with what it is called and what it shows for who cannot see it."""
+        """Return the SVG, with the chart's title and description for readers who cannot see it."""
         name = escape("".join(letter for letter in prefix if letter.isalnum() or letter in "-_"), quote=True)
         return (
             f'<svg class="chart" role="img" aria-labelledby="{name}-title {name}-desc" width="100%" '
@@ -161,7 +161,7 @@ class Sheet:
         )
 
     def text(self, x: float, y: float, content: str, kind: str = "label", anchor: str = "start") -> None:
-        """Already shortened to its room; ``y`` is its base line."""
+        """Write a text that is already shortened to its room; ``y`` is its base line."""
         aligned = "" if anchor == "start" else f' text-anchor="{anchor}"'
         size = "" if kind == "label" else f' font-size="{number(SMALL)}"'
         self._pieces.append(
@@ -172,7 +172,7 @@ class Sheet:
         self._pieces.append(f'<path class="{kind}" d="{d}"{attributes}/>')
 
     def open(self, kind: str, title: str = "") -> None:
-        """A group; who points at it is told its title."""
+        """Open a group; pointing at it shows its title."""
         self._pieces.append(f'<g class="{kind}">' + (f"<title>{_escaped(title)}</title>" if title else ""))
 
     def close(self) -> None:
@@ -189,7 +189,7 @@ class Sheet:
         self._pieces.append(f'<path class="dot" d="{shape}" transform="translate({number(x)} {number(y)})"/>')
 
     def hue(self, series: int) -> str:
-        """The class that gives a series its colour."""
+        """Return the class that gives a series its colour."""
         return f"c{self.chart.place(series) % _SERIES}"
 
     def dashes(self, series: int) -> str:
@@ -197,7 +197,7 @@ class Sheet:
         return f' stroke-dasharray="{dashes}"' if dashes else ""
 
     def legend(self, names: Sequence[str], *, lines: bool) -> float:
-        """Names of the series along the top, in as many lines as they need; how high it is."""
+        """Write the names of the series along the top, in as many lines as they need; return the height."""
         x, y = 0.0, 13.0
         for series, name in enumerate(names):
             shown = fit_text(name, self.width - _SWATCH, TEXT)
@@ -214,7 +214,7 @@ class Sheet:
         return y + 10.0
 
     def centred(self, middle: float, y: float, content: str, kind: str = "note") -> None:
-        """Under or over a place, as near to it as the sheet's edges let it; already shortened to its room."""
+        """Write a text under or over a place, as near to it as the sheet's edges let it."""
         half = text_width(content, SMALL) / 2
         self.text(max(half, min(self.width - half, middle)), y, content, kind, "middle")
 
@@ -224,7 +224,7 @@ def _escaped(text: str, longest: int = _LONGEST_TITLE) -> str:
 
 
 def height_for(width: float) -> float:
-    """Of the plane, as high as is pleasant."""
+    """Return the height of the plane at a width."""
     return max(150.0, min(260.0, 0.42 * width))
 
 
@@ -234,7 +234,7 @@ def _most(high: float) -> int:
 
 @dataclass(frozen=True)
 class Plot:
-    """Where figures stand on the sheet."""
+    """A plane on the sheet, with its axes."""
 
     sheet: Sheet
     across: Scale
@@ -246,7 +246,7 @@ class Plot:
 
     @classmethod
     def laid_out(cls, sheet: Sheet, across: Scale, upright: Scale, top: float, high: float) -> "Plot":
-        """With room to the left for the figures of the upright axis."""
+        """Return a plot with room to the left for the labels of the upright axis."""
         names = [name for _, name in upright.ticks(_most(high))]
         left = max((text_width(name, SMALL) for name in names), default=0.0) + 8
         return cls(sheet, across, upright, left, sheet.width - _RIGHT, top, top + high)
@@ -254,11 +254,16 @@ class Plot:
     def x(self, value: float) -> float:
         return self.left + self.across.part(value) * (self.right - self.left)
 
+    def within(self, x: float, label: str) -> float:
+        """Return the middle of a small label, as near to ``x`` as keeps it between the ends of the plot."""
+        half = text_width(label, SMALL) / 2
+        return max(self.left + half, min(self.right - half, x))
+
     def y(self, value: float) -> float:
         return self.bottom - self.upright.part(value) * (self.bottom - self.top)
 
     def draw_ground(self, x_label: str, y_label: str, *, above: float = 0.0) -> None:
-        """``above``: how much stands between the plane and what its upright axis is about."""
+        """Draw grid, ticks and labels; ``above`` is the space between the plane and the label of its upright axis."""
         sheet = self.sheet
         for value, name in self.upright.ticks(_most(self.bottom - self.top)):
             sheet.across(self.left, self.right, self.y(value), "grid")
@@ -267,9 +272,8 @@ class Plot:
         self.draw_across(x_label)
 
     def draw_across(self, x_label: str) -> None:
-        """The axis at the bottom."""
-        sheet = self.sheet
-        wide = self.right - self.left
+        """Draw the axis at the bottom."""
+        sheet, wide = self.sheet, self.right - self.left
         ticks = self.across.fitting_ticks(_MOST_ACROSS, wide, lambda name: text_width(name, SMALL), 12)
         for value, name in ticks:
             sheet.upright(self.x(value), self.bottom, self.bottom + 4, "axis")
@@ -278,34 +282,38 @@ class Plot:
         sheet.centred((self.left + self.right) / 2, self.bottom + 36, fit_text(x_label, sheet.width, SMALL))
 
 
-@dataclass(frozen=True)
-class _Columns:
-    """Where columns begin and end."""
-
-    label: float
-    note: float
-    """Its right end."""
-    left: float
-    right: float
-    figures: bool
-
-
 def draw_dots(sheet: Sheet, chart: DotPlot) -> float:
-    """How high it became."""
-    columns = _columns(chart, sheet.width)
+    """Draw a dot plot and return its height; values in words are omitted where they leave too little for the dots."""
+    labels = [text_width(clean_text(row.label), TEXT) for row in chart.rows]
+    label = min(max(labels, default=0.0), _WIDEST_LABEL * sheet.width)
+    note = max((text_width(clean_text(row.note), SMALL) for row in chart.rows), default=0.0)
+    note = min(note, _WIDEST_NOTE * sheet.width)
+    shown = max((text_width(clean_text(dot.shown), SMALL) for dot in chart.dots), default=0.0)
+    left = label + (_GAP + note if note else 0.0) + 1.4 * _GAP
+    in_words = shown > 0 and sheet.width - left - shown - 1.4 * _GAP >= _NARROWEST_PLOT * sheet.width
+    right = sheet.width - (shown + 1.4 * _GAP if in_words else _GAP)
     top = sheet.legend(chart.series, lines=False) if chart.keyed and len(chart.series) > 1 else 4.0
     if chart.reference_label:
         top += 16.0
     bottom = top + sum(map(_height, chart.rows))
-    plot = Plot(sheet, x_scale(chart), Scale(0.0, 1.0), columns.left, columns.right, top, bottom)
+    plot = Plot(sheet, x_scale(chart), Scale(0.0, 1.0), left, right, top, bottom)
     _draw_ground(plot, chart)
     y = top
     for row in chart.rows:
-        _draw_row(plot, chart, row, columns, y)
+        middle = y + _height(row) / 2
+        if y > top:
+            sheet.across(0.0, sheet.width, y, "grid")
+        sheet.open("row", row.label)
+        sheet.text(0.0, middle + 4, fit_text(row.label, label, TEXT))
+        sheet.close()
+        if row.note:
+            shown_note = fit_text(row.note, _WIDEST_NOTE * sheet.width, SMALL)
+            sheet.text(label + _GAP + note, middle + 4, shown_note, "note", "end")
+        _draw_row_dots(plot, chart, row, middle, in_words=in_words)
         y += _height(row)
     if not chart.rows:
-        sheet.text(columns.left, bottom + 4, "nothing to show", "note")
-    sheet.centred((columns.left + columns.right) / 2, bottom + 36, fit_text(chart.x_label, sheet.width, SMALL))
+        sheet.text(left, bottom + 4, "nothing to show", "note")
+    sheet.centred((left + right) / 2, bottom + 36, fit_text(chart.x_label, sheet.width, SMALL))
     return bottom + 44.0
 
 
@@ -313,22 +321,8 @@ def _height(row: DotRow) -> float:
     return max(_ROW, 8.0 + _DOT * len(row.dots))
 
 
-def _columns(chart: DotPlot, width: float) -> _Columns:
-    """Figures are left out where they would leave too little for the dots."""
-    label = min(
-        max((text_width(clean_text(row.label), TEXT) for row in chart.rows), default=0.0), _WIDEST_LABEL * width
-    )
-    note = max((text_width(clean_text(row.note), SMALL) for row in chart.rows), default=0.0)
-    note = min(note, 0.2 * width)
-    shown = max((text_width(clean_text(dot.shown), SMALL) for dot in chart.dots), default=0.0)
-    left = label + (_GAP + note if note else 0.0) + 1.4 * _GAP
-    figures = shown > 0 and width - left - shown - 1.4 * _GAP >= _NARROWEST_PLOT * width
-    right = width - (shown + 1.4 * _GAP if figures else _GAP)
-    return _Columns(label, label + _GAP + note, left, right, figures)
-
-
 def _draw_ground(plot: Plot, chart: DotPlot) -> None:
-    """Draw what dots stand before: the allowed band, ticks, and the reference with its label."""
+    """Draw what is behind the dots: the allowed band, ticks, and the reference with its label."""
     sheet, wide = plot.sheet, plot.right - plot.left
     if chart.band is not None:
         left, right = map(plot.x, chart.band)
@@ -342,21 +336,11 @@ def _draw_ground(plot: Plot, chart: DotPlot) -> None:
         sheet.upright(plot.x(chart.reference), plot.top - 4, plot.bottom, "reference")
     if chart.reference is not None and chart.reference_label:
         shown = fit_text(chart.reference_label, wide, SMALL)
-        half = text_width(shown, SMALL) / 2
-        x = max(plot.left + half, min(plot.right - half, plot.x(chart.reference)))
-        sheet.text(x, plot.top - 8, shown, "note", "middle")
+        sheet.text(plot.within(plot.x(chart.reference), shown), plot.top - 8, shown, "note", "middle")
 
 
-def _draw_row(plot: Plot, chart: DotPlot, row: DotRow, columns: _Columns, y: float) -> None:
-    sheet, middle = plot.sheet, y + _height(row) / 2
-    if y > plot.top:
-        sheet.across(0.0, sheet.width, y, "grid")
-    sheet.open("row", row.label)
-    sheet.text(0.0, middle + 4, fit_text(row.label, columns.label, TEXT))
-    sheet.close()
-    if row.note:
-        sheet.text(columns.note, middle + 4, fit_text(row.note, 0.2 * sheet.width, SMALL), "note", "end")
-    y = middle - _DOT * (len(row.dots) - 1) / 2
+def _draw_row_dots(plot: Plot, chart: DotPlot, row: DotRow, middle: float, *, in_words: bool) -> None:
+    sheet, y = plot.sheet, middle - _DOT * (len(row.dots) - 1) / 2
     for dot in row.dots:
         kinds = (dot.tone or sheet.hue(dot.series), "muted" if dot.muted else "")
         sheet.open(" ".join(filter(None, kinds)), dot.title)
@@ -364,17 +348,22 @@ def _draw_row(plot: Plot, chart: DotPlot, row: DotRow, columns: _Columns, y: flo
             sheet.across(plot.x(dot.low), plot.x(dot.high), y, "whisker")
         if dot.value is not None:
             sheet.marker(plot.x(dot.value), y, chart.place(dot.series))
-        if columns.figures:
+        if in_words:
             sheet.text(sheet.width, y + 4, clean_text(dot.shown), "tick", "end")
         sheet.close()
         y += _DOT
 
 
 def draw_lines(sheet: Sheet, chart: LineChart) -> float:
-    """How high it became."""
+    """Draw a line chart and return its height."""
     top = sheet.legend(chart.series, lines=True) if len(chart.lines) > 1 else 2.0
-    marks = _placed_marks(chart, sheet.width)
-    rows = 1 + max((row for _, _, row in marks), default=-1)
+    marks, rows = place_marks(
+        chart,
+        0.85 * sheet.width,  # the plane is about as wide: its left margin is not known before its height is
+        _MARK_GAP,
+        lambda label: fit_text(label, _WIDEST_MARK * sheet.width, SMALL),
+        lambda label: text_width(label, SMALL),
+    )
     high = height_for(sheet.width)
     plot = Plot.laid_out(sheet, x_scale(chart), y_scale(chart), top + 22 + _MARK_LINE * rows, high)
     plot.draw_ground(chart.x_label, chart.y_label, above=_MARK_LINE * rows)
@@ -382,8 +371,7 @@ def draw_lines(sheet: Sheet, chart: LineChart) -> float:
     for (x, _, _), y in zip(marks, heights, strict=True):
         sheet.upright(plot.x(x), y + 3, plot.bottom, "mark")
     for (x, label, _), y in zip(marks, heights, strict=True):
-        half = text_width(label, SMALL) / 2
-        sheet.text(max(plot.left + half, min(plot.right - half, plot.x(x))), y, label, "note over", "middle")
+        sheet.text(plot.within(plot.x(x), label), y, label, "note over", "middle")
     if chart.bars is not None:
         sheet.open("bars behind", chart.bars.name)
         for left, right, count in zip(chart.bars.edges, chart.bars.edges[1:], chart.bars.counts, strict=False):
@@ -396,24 +384,12 @@ def draw_lines(sheet: Sheet, chart: LineChart) -> float:
     return plot.bottom + 44.0
 
 
-def _placed_marks(chart: LineChart, width: float) -> list[tuple[float, str, int]]:
-    """Marks with the row in which their word finds room, by a rough guess of where they stand."""
-    scale = x_scale(chart)
-    labels = [fit_text(mark.label, _WIDEST_MARK * width, SMALL) for mark in chart.marks]
-    spans = []
-    for mark, label in zip(chart.marks, labels, strict=True):
-        middle, half = scale.part(mark.at) * 0.85 * width, text_width(label, SMALL) / 2
-        spans.append((middle - half, middle + half))
-    rows = stack_rows(spans, _MARK_GAP)
-    return [(mark.at, label, row) for mark, label, row in zip(chart.marks, labels, rows, strict=True)]
-
-
 def _draw_band(plot: Plot, line: LineSeries, hue: str) -> None:
-    """A band where neighbours have intervals; a bar where one stands alone."""
+    """Draw a band where neighbours have intervals, and a bar where a point without such neighbours has one."""
     if not line.lows or not line.highs:
         return
     for run in _runs(list(zip(line.xs, line.lows, line.highs, strict=True))):
-        lows, highs = ([(plot.x(one[0]), plot.y(one[end])) for one in run] for end in (1, 2))
+        lows, highs = ([(plot.x(row[0]), plot.y(row[end])) for row in run] for end in (1, 2))
         if len(run) > 1:
             plot.sheet.path(f"{_through(highs)}L{_through(lows[::-1])[1:]}z", f"band {hue}")
         else:
@@ -440,7 +416,7 @@ def _draw_line(plot: Plot, line: LineSeries, series: int) -> None:
 
 
 def _runs(rows: Sequence[tuple[float | None, ...]]) -> Iterator[list[tuple[float, ...]]]:
-    """The stretches without a gap."""
+    """Yield the stretches in which no value is undefined."""
     run: list[tuple[float, ...]] = []
     for row in rows:
         known = [value for value in row if value is not None and isfinite(value)]
@@ -458,7 +434,7 @@ def _through(spots: Sequence[Spot]) -> str:
 
 
 def draw_bars(sheet: Sheet, chart: HistogramChart) -> float:
-    """How high it became."""
+    """Draw histograms and return their height."""
     high = _STRIP if len(chart.strips) > 1 else _LONE
     most = max((count for bars in chart.strips for count in bars.counts), default=1)
     left = max(30.0, text_width(f"{most:,}", SMALL) + 8)
@@ -491,7 +467,7 @@ def _draw_strip(plot: Plot, bars: Bars, hue: str) -> None:
 
 
 def _draw_bar(plot: Plot, left: float, right: float, count: float) -> None:
-    """A hair apart from the next, and never too thin to be seen."""
+    """Draw a bar a pixel apart from the next, and never too thin to be seen."""
     first, last = plot.x(left), plot.x(right)
     wide = max(last - first - 1.0, _THINNEST)
     middle = (first + last) / 2
@@ -500,7 +476,7 @@ def _draw_bar(plot: Plot, left: float, right: float, count: float) -> None:
 
 
 def draw_points(sheet: Sheet, chart: Scatter) -> float:
-    """How high it became."""
+    """Draw a scatter plot and return its height."""
     top = sheet.legend(chart.series, lines=bool(chart.lines)) if len(chart.series) > 1 else 2.0
     plot = Plot.laid_out(sheet, x_scale(chart), y_scale(chart), top + 22.0, height_for(sheet.width) + 40)
     plot.draw_ground(chart.x_label, chart.y_label)
@@ -545,7 +521,7 @@ def _draw_marks(plot: Plot, chart: Scatter) -> list[Box]:
 
 
 def _draw_point(plot: Plot, point: ScatterPoint, series: int) -> None:
-    """Hollow where another point is better."""
+    """Draw a point and its intervals; it is hollow where another point is better."""
     sheet, x, y = plot.sheet, plot.x(point.x), plot.y(point.y)
     sheet.open(f"{sheet.hue(series)}{'' if point.on_frontier else ' muted'}", point.title)
     if point.x_ends:
@@ -559,9 +535,8 @@ def _draw_point(plot: Plot, point: ScatterPoint, series: int) -> None:
 def _draw_names(plot: Plot, chart: Scatter, taken: Sequence[Box]) -> None:
     """Write names beside points; where there is no room, only pointing at the point shows it."""
     points = chart.to_label()
-    names = [
-        fit_text(one.name if one.label is None else one.label, _WIDEST_NAME * plot.sheet.width, TEXT) for one in points
-    ]
+    room = _WIDEST_NAME * plot.sheet.width
+    names = [fit_text(point.name if point.label is None else point.label, room, TEXT) for point in points]
     spots = [(plot.x(point.x), plot.y(point.y)) for point in points]
     around = [(x - _AROUND, y - _AROUND, x + _AROUND, y + _AROUND) for x, y in spots]
     sizes = [(text_width(name, TEXT), SMALL + 2) for name in names]
@@ -569,14 +544,11 @@ def _draw_names(plot: Plot, chart: Scatter, taken: Sequence[Box]) -> None:
     places = place_labels(spots, sizes, within, [*around, *taken], gap=8.0)
     for name, spot, size, place in zip(names, spots, sizes, places, strict=True):
         if place is not None:
-            _lead(plot, spot, place, size)
+            # A fine line from the point to the nearest edge of its name: points may be close together.
+            to_x, to_y = (
+                max(middle - length / 2, min(middle + length / 2, at))
+                for at, middle, length in zip(spot, place, size, strict=True)
+            )
+            line = f"M{number(spot[0])} {number(spot[1])}L{number(to_x)} {number(to_y)}"
+            plot.sheet.path(line, "lead", ' fill="none"')
             plot.sheet.text(place[0], place[1] + 4, name, "label", "middle")
-
-
-def _lead(plot: Plot, spot: tuple[float, float], place: tuple[float, float], size: tuple[float, float]) -> None:
-    """A fine line from a point to the nearest edge of its name: points may stand close together."""
-    ends = []
-    for at, middle, half in zip(spot, place, (size[0] / 2, size[1] / 2), strict=True):
-        ends.append(max(middle - half, min(middle + half, at)))
-    (x, y), (to_x, to_y) = spot, ends
-    plot.sheet.path(f"M{number(x)} {number(y)}L{number(to_x)} {number(to_y)}", "lead", ' fill="none"')

@@ -23,6 +23,7 @@ from rankjury.stats.formatting import (
     format_value,
     interval_decimals,
 )
+from rankjury.stats.resampling import Bounds
 
 _MOST_SYSTEMS_ACROSS = 4
 _MOST_HEADLINE = 8
@@ -266,7 +267,12 @@ def _format_recorded(recorded: RecordedValue | None) -> str:
         return NO_VALUE
     if recorded.ci is None or recorded.ci[0] == recorded.ci[1]:
         return format_rounded(recorded.value)
-    return f"{format_value(recorded.value, interval_decimals(recorded.ci))} {format_interval(recorded.ci)}"
+    return format_with_interval(recorded.value, recorded.ci)
+
+
+def format_with_interval(value: float, ci: Bounds | None) -> str:
+    """Return a value with its interval, if it has one: ``0.612 [0.566, 0.657]``."""
+    return format_value(value, interval_decimals(ci)) + (f" {format_interval(ci)}" if ci else "")
 
 
 def format_rounded(value: float) -> str:
