@@ -10,7 +10,7 @@ from rankjury.evaluation.report import Report
 from rankjury.evaluation.sections import MeanStd, Stability
 from rankjury.reporting.charts.sections import frontier_chart, top1_charts
 from rankjury.reporting.sections import SectionBlock, renderer
-from rankjury.reporting.tables import TextTable, make_table
+from rankjury.reporting.tables import TextTable, cut_name, make_table
 from rankjury.retrieval.bench.latency import Latency
 from rankjury.retrieval.bench.result import IndexLatency, IndexLoss, IndexResult, MetricEquivalence
 from rankjury.retrieval.hints import Hint, Hints
@@ -235,12 +235,11 @@ def _format_size(size: int | None) -> str:
 def _example_line(example: Example) -> str:
     text = example.text
     name = f"{example.query} “{text}”" if text else example.query
-    items = ", ".join(f"{_item(item)} ({item.grade:g})" for item in example.found[:_ITEMS_SHOWN])
+    items = ", ".join(map(_format_item, example.found[:_ITEMS_SHOWN]))
     lacking = example.missed[:1] if example.kind == "failure" else ()
-    missed = "".join(f"; missed {_item(item)} ({item.grade:g})" for item in lacking)
+    missed = "".join(f"; missed {_format_item(item)}" for item in lacking)
     return f"{example.score:.3f}  {name}: {items}{missed}"
 
 
-def _item(item: ExampleItem) -> str:
-    name = item.name or item.id
-    return name if len(name) <= _LONGEST_NAME else f"{name[: _LONGEST_NAME - 1].rstrip()}…"
+def _format_item(item: ExampleItem) -> str:
+    return f"{cut_name(item.name or item.id, _LONGEST_NAME)} ({item.grade:g})"

@@ -5,7 +5,7 @@ from math import isnan
 from rankjury.evaluation.report import Report
 from rankjury.reporting.charts.sections import norm_charts
 from rankjury.reporting.sections import SectionBlock, renderer
-from rankjury.reporting.tables import TextTable, make_table
+from rankjury.reporting.tables import TextTable, cut_name, make_table
 from rankjury.retrieval.diagnostics import GoldSpaces, SpaceDiagnostics
 from rankjury.stats.formatting import format_percent
 
@@ -15,7 +15,7 @@ _LONGEST_HUB = 16
 @renderer("spaces")
 @renderer("space")
 def render(report: Report, brief: bool) -> SectionBlock | None:
-    """One row per space; those of the gold first."""
+    """Return one row per space, those of the gold first."""
     of_gold = report.section(GoldSpaces)
     spaces = {**(of_gold.spaces if of_gold is not None else {}), **report.sections_of(SpaceDiagnostics)}
     header = ["space", "vectors", "length", "equal", "near", "mean cos", "hub skew", "top hub"]
@@ -26,7 +26,7 @@ def render(report: Report, brief: bool) -> SectionBlock | None:
 
 def _row(name: str, space: SpaceDiagnostics, report: Report) -> list[str]:
     hubs = space.hubness.hubs
-    hub = f"{_cut(report.name_of(hubs[0].id))} ({hubs[0].found_by:,})" if hubs else "–"
+    hub = f"{cut_name(report.name_of(hubs[0].id), _LONGEST_HUB)} ({hubs[0].found_by:,})" if hubs else "–"
     alike = "–" if isnan(space.mean_similarity) else f"{space.mean_similarity:.3f}"
     return [
         name,
@@ -40,12 +40,8 @@ def _row(name: str, space: SpaceDiagnostics, report: Report) -> list[str]:
     ]
 
 
-def _cut(name: str) -> str:
-    return name if len(name) <= _LONGEST_HUB else f"{name[: _LONGEST_HUB - 1].rstrip()}…"
-
-
 def diagnostics_table(space: SpaceDiagnostics) -> TextTable:
-    """One space in words: what was looked at, and what was found."""
+    """Return the diagnostics of one space, a row per value."""
     hubs = ", ".join(f"{hub.id} ({hub.found_by:,})" for hub in space.hubness.hubs[:3]) or "–"
     rows = [
         ["vectors", f"{space.vectors:,} × {space.dimensions:,}"],

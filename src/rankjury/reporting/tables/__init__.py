@@ -7,10 +7,12 @@ renderers (``rankjury.reporting.sections``).
 """
 
 from collections.abc import Iterable, Sequence
+from csv import writer as csv_writer
 from dataclasses import dataclass, replace
+from io import StringIO
 from typing import Literal
 
-from rankjury.core.text import plural
+from rankjury.core.text import escape_spreadsheet, plural
 from rankjury.evaluation.report import Report
 from rankjury.evaluation.scores import RecordedValue
 from rankjury.measures.measure import LEGEND, common_name
@@ -102,12 +104,10 @@ class TextTable:
 
         Columns that are empty in all rows are removed at once.
         """
-        empty = [
-            column.name for place, column in enumerate(self.columns) if not any(row[place].text for row in self.rows)
-        ]
-        found = self.without(*empty) if self.rows else self
-        narrower = tuple(found.without(*names[: number + 1]) for number in range(len(names)))
-        return replace(found, narrower=tuple(dict.fromkeys(narrower)))
+        filled = [place for place in range(len(self.columns)) if any(row[place].text for row in self.rows)]
+        table = self.columns_at(filled) if self.rows else self
+        narrower = (table.without(*names[: number + 1]) for number in range(len(names)))
+        return replace(table, narrower=tuple(dict.fromkeys(narrower)))
 
     def first(self, most: int) -> "TextTable":
         """Return it with its first rows."""
@@ -140,12 +140,12 @@ def make_table(
         shown: Rows that a terminal shows; 0: all.
     """
     columns = tuple(
-        one
-        if isinstance(one, TableColumn)
-        else TableColumn(one, "text" if place in text else "number", place in wraps or place - len(header) in wraps)
-        for place, one in enumerate(header)
+        name
+        if isinstance(name, TableColumn)
+        else TableColumn(name, "text" if place in text else "number", place in wraps or place - len(header) in wraps)
+        for place, name in enumerate(header)
     )
-    cells = tuple(tuple(one if isinstance(one, TableCell) else TableCell(one) for one in row) for row in rows)
+    cells = tuple(tuple(cell if isinstance(cell, TableCell) else TableCell(cell) for cell in row) for row in rows)
     return TextTable(columns, cells, title, tuple(notes), tuple(narrower), shown, fixed)
 
 
@@ -190,30 +190,23 @@ def interval_note(report: Report, *, with_count: bool = False) -> str:
 def headline_table(report: Report) -> TextTable:
     """Return the means of all measures: measures down and systems across, or the other way round for many systems."""
     systems = report.systems
+    titles = {label: report.both_names(label) for label in report.labels}
+
+    def cells(*estimates: Estimate) -> list[str]:
+        return [*map(format_estimate, estimates), _counts(estimates)]
+
     by_measure = make_table(
         ["measure", *systems, "n"],
-        [
-            [report.both_names(label), *(format_estimate(estimate) for estimate in of), _counts(of)]
-            for label in report.labels
-            for of in [[system.estimates[label] for system in systems.values()]]
-        ],
+        [[title, *cells(*(of.estimates[label] for of in systems.values()))] for label, title in titles.items()],
     )
     by_system = make_table(
-        ["system", *map(report.both_names, report.labels), "n"],
-        [
-            [name, *(format_estimate(one) for one in of), _counts(of)]
-            for name, system in systems.items()
-            for of in [[system.estimates[label] for label in report.labels]]
-        ],
+        ["system", *titles.values(), "n"],
+        [[name, *cells(*(system.estimates[label] for label in titles))] for name, system in systems.items()],
     )
+    pairs = [(name, label) for label in titles for name in systems]
     one_by_one = make_table(
         ["system", "measure", "mean", "n"],
-        [
-            [name, report.both_names(label), format_estimate(one), _counts([one])]
-            for label in report.labels
-            for name, system in systems.items()
-            for one in [system.estimates[label]]
-        ],
+        [[name, titles[label], *cells(systems[name].estimates[label])] for name, label in pairs],
         text=(0, 1),
         wraps=(0, 1, 3),
     )
@@ -246,6 +239,28 @@ def _counts(estimates: Sequence[Estimate]) -> str:
     return shown[0] if len(set(shown)) == 1 else " | ".join(shown)
 
 
+def csv_text(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    """Return a table as CSV: numbers with all digits, nothing for None, and texts as ones that no spreadsheet runs."""
+    text = StringIO()
+    lines = csv_writer(text, lineterminator="\n")
+    lines.writerow(map(_csv_cell, header))
+    lines.writerows(map(_csv_cell, row) for row in rows)
+    return text.getvalue()
+
+
+def _csv_cell(value: object) -> object:
+    if isinstance(value, str):
+        return escape_spreadsheet(value)
+    if isinstance(value, bool):
+        return str(value).lower()
+    return "" if value is None else repr(value) if isinstance(value, float) else value
+
+
+def cut_name(name: str, longest: int) -> str:
+    """Return the beginning of a name that is longer, with an ellipsis."""
+    return name if len(name) <= longest else f"{name[: longest - 1].rstrip()}…"
+
+
 def recorded_table(report: Report, *, everything: bool = True) -> TextTable:
     """Return recorded values, such as latencies: one row per value, systems across.
 
@@ -253,13 +268,13 @@ def recorded_table(report: Report, *, everything: bool = True) -> TextTable:
         report: The report.
         everything: With values that are looked up rather than read, such as percentiles of an open loop.
     """
-    held = {name: system.recorded for name, system in report.systems.items() if system.recorded}
-    every = list(dict.fromkeys(name for of in held.values() for name in of))
+    systems = {name: system.recorded for name, system in report.systems.items() if system.recorded}
+    every = list(dict.fromkeys(name for recorded in systems.values() for name in recorded))
     names = every if everything else [name for name in every if not name.startswith(_LOOKED_UP)] or every
-    rows = [[name, *(_format_recorded(of.get(name)) for of in held.values())] for name in names]
+    rows = [[name, *(_format_recorded(recorded.get(name)) for recorded in systems.values())] for name in names]
     more = len(every) - len(names)
     notes = [f"and {plural(more, 'other value', 'other values')}: --json has them"] if more else []
-    return make_table(["value", *held], rows, notes=notes, fixed=1, wraps=(0,))
+    return make_table(["value", *systems], rows, notes=notes, fixed=1, wraps=(0,))
 
 
 def _format_recorded(recorded: RecordedValue | None) -> str:
@@ -299,12 +314,11 @@ def list_conventions(report: Report) -> list[Convention]:
     found: dict[str, Convention] = {}
     for system in report.systems.values():
         for label, spelling in system.conventions.items():
-            measure = system.measures[label]
             if label in found:
                 continue
-            if measure is None:
-                found[label] = Convention(label, spelling)
-                continue
-            metric, common = measure.metric, common_name(measure) or ""
-            found[label] = Convention(label, measure.spelled_out(), metric.title, metric.formula, metric.source, common)
+            found[label] = Convention(label, spelling)
+            if (measure := system.measures[label]) is not None:
+                metric, name = measure.metric, common_name(measure) or ""
+                about = metric.title, metric.formula, metric.source, name
+                found[label] = Convention(label, measure.spelled_out(), *about)
     return list(found.values())

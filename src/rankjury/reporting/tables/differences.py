@@ -13,7 +13,7 @@ from rankjury.evaluation.paired import Change, Move
 from rankjury.evaluation.report import Report
 from rankjury.evaluation.slices.stats import Gap, Slice
 from rankjury.measures.measure import LEGEND
-from rankjury.reporting.tables import CellStyle, TableCell, TableColumn, TextTable, idle_systems, make_table
+from rankjury.reporting.tables import CellStyle, TableCell, TableColumn, TextTable, cut_name, idle_systems, make_table
 from rankjury.stats.comparison import Comparison
 from rankjury.stats.formatting import (
     NO_VALUE,
@@ -251,8 +251,7 @@ def _format_moves(moves: Sequence[Move], names: Mapping[str, str]) -> str:
     for move in moved[:_MOVES_SHOWN]:
         ranks = " → ".join(NO_VALUE if rank is None else str(rank) for rank in (move.before, move.after))
         name = names.get(move.item, move.item)
-        cut = len(name) > _LONGEST_NAME and name != move.item
-        shown.append(f"{f'{name[: _LONGEST_NAME - 1].rstrip()}…' if cut else name} ({move.grade:g}): {ranks}")
+        shown.append(f"{name if name == move.item else cut_name(name, _LONGEST_NAME)} ({move.grade:g}): {ranks}")
     more = len(moved) - _MOVES_SHOWN
     return ", ".join([*shown, *([f"{more} more"] if more > 0 else ())])
 

@@ -1,15 +1,13 @@
 """Sweeps of indexes in words: tables for the console, Markdown and CSV, JSON, and which setting is the cheapest."""
 
-import io
 from collections.abc import Iterator, Sequence
-from csv import writer
 from dataclasses import replace
 from math import isfinite
 from typing import TYPE_CHECKING, Any
 
 from rankjury.core.text import escape_markdown, json_text, plural
 from rankjury.reporting.console import console, print_table
-from rankjury.reporting.tables import CellStyle, TableCell, TextTable, make_table
+from rankjury.reporting.tables import CellStyle, TableCell, TextTable, csv_text, make_table
 from rankjury.reporting.writers.markdown import markdown_table
 from rankjury.stats.formatting import NO_VALUE, format_percent, format_value
 from rankjury.stats.resampling import Bounds
@@ -35,7 +33,7 @@ _FIGURES = (
 
 
 def print_sweep(sweep: "SweepResult", by: "Cost" = "p95") -> None:
-    """What was measured, what was left out and why, and the cheapest setting that meets the target."""
+    """Print what was measured, what was left out and why, and the cheapest setting that meets the target."""
     screen = console()
     about = f"{plural(sweep.items, 'item', 'items')}, {plural(sweep.queries, 'query', 'queries')}"
     screen.print(f"{sweep.name} ({sweep.engine}, {sweep.metric}): {about}\n")
@@ -82,7 +80,7 @@ def _marks(sweep: "SweepResult", by: "Cost") -> dict[int, str]:
 
 
 def omitted_lines(sweep: "SweepResult") -> Iterator[str]:
-    """How many settings were not measured, and why."""
+    """Yield how many settings were not measured, and why."""
     pruned = sweep.of("pruned")
     if pruned:
         settings = plural(len(pruned), "setting was", "settings were")
@@ -91,15 +89,15 @@ def omitted_lines(sweep: "SweepResult") -> Iterator[str]:
     for point in (*sweep.of("skipped"), *sweep.of("failed")):
         reasons.setdefault((point.status, point.because or ""), []).append(point)
     for (status, reason), points in reasons.items():
-        who = points[0].title if len(points) == 1 else plural(len(points), "setting", "settings")
+        settings = points[0].title if len(points) == 1 else plural(len(points), "setting", "settings")
         refused = f", as the engine refuses {'it' if len(points) == 1 else 'them'}" if status == "skipped" else ""
-        yield f"{who} {status}{refused}: {reason}"
+        yield f"{settings} {status}{refused}: {reason}"
     if sweep.resumed:
         yield f"{plural(sweep.resumed, 'setting was', 'settings were')} measured by an earlier sweep"
 
 
 def choice_lines(sweep: "SweepResult", by: "Cost" = "p95") -> Iterator[str]:
-    """Say which setting is the cheapest, or which cannot be distinguished.
+    """Yield which setting is the cheapest, or which cannot be distinguished.
 
     ``hnsw: the cheapest setting (by p95) with recall@10 ≥ 0.95: m=16 ef_search=32 (recall 0.97 …)``
     """
@@ -157,8 +155,7 @@ def _format_setting(sweep: "SweepResult", point: "SweepPoint", by: "Cost") -> st
 
 
 def sweeps_to_json(sweeps: Sequence["SweepResult"], made: str | None = None) -> str:
-    form = {"schema": SCHEMA, "made": made, "sweeps": [sweep.to_json() for sweep in sweeps]}
-    return json_text(form)
+    return json_text({"schema": SCHEMA, "made": made, "sweeps": [sweep.to_json() for sweep in sweeps]})
 
 
 def sweeps_to_markdown(sweeps: Sequence["SweepResult"], by: Sequence["Cost"] = ()) -> str:
@@ -179,18 +176,13 @@ def sweeps_to_markdown(sweeps: Sequence["SweepResult"], by: Sequence["Cost"] = (
 
 
 def sweeps_to_csv(sweeps: Sequence["SweepResult"], by: Sequence["Cost"] = ()) -> str:
-    """One row a setting, with all digits; a column a parameter."""
+    """Return one row per setting, with all digits, and a column per parameter."""
     points = [point for sweep in sweeps for point in sweep.points]
     params = [*dict.fromkeys(f"build.{name}" for point in points for name in point.build)]
     params += [*dict.fromkeys(f"search.{name}" for point in points for name in point.search)]
     header = ["system", "engine", "metric", "k", *params, "status", "frontier", "cheapest", *_FIGURES]
-    text = io.StringIO()
-    rows = writer(text, lineterminator="\n")
-    rows.writerow(header)
-    for place, sweep in enumerate(sweeps):
-        for row in _csv_rows(sweep, by[place] if by else "p95"):
-            rows.writerow([_cell(row.get(name)) for name in header])
-    return text.getvalue()
+    rows = (row for place, sweep in enumerate(sweeps) for row in _csv_rows(sweep, by[place] if by else "p95"))
+    return csv_text(header, ([row.get(name) for name in header] for row in rows))
 
 
 def _csv_rows(sweep: "SweepResult", by: "Cost") -> Iterator[dict[str, Any]]:
@@ -209,12 +201,6 @@ def _csv_rows(sweep: "SweepResult", by: "Cost") -> Iterator[dict[str, Any]]:
         row["p95_paired_ms"] = None if sweep.times is None else sweep.times.mean(point)
         row |= dict(zip(("p95_low", "p95_high"), (point.p95 and point.p95.ci) or (None, None), strict=True))
         yield row if point.status == "measured" else row | {"n": None, "failed_queries": None}
-
-
-def _cell(value: object) -> object:
-    if isinstance(value, bool):
-        return str(value).lower()
-    return "" if value is None else repr(value) if isinstance(value, float) else value
 
 
 def _format_recall(point: "SweepPoint") -> str:

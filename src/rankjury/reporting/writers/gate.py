@@ -11,9 +11,16 @@ from rankjury.evaluation.gate import Gate, Verdict
 from rankjury.evaluation.targets import Target
 from rankjury.io.atomic import write_files
 from rankjury.reporting.console import print_table
-from rankjury.reporting.tables import TableCell, TableColumn, TextTable, format_rounded, make_table
+from rankjury.reporting.tables import (
+    TableCell,
+    TableColumn,
+    TextTable,
+    format_rounded,
+    format_with_interval,
+    make_table,
+)
 from rankjury.reporting.writers.markdown import markdown_table
-from rankjury.stats.formatting import NO_VALUE, format_difference, format_interval, format_value, interval_decimals
+from rankjury.stats.formatting import NO_VALUE, format_difference
 
 _NOT_IN_XML = re.compile("[^\t\n\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _ORDER = {"fail": 0, "unsure": 1, "pass": 2}
@@ -66,9 +73,7 @@ def format_verdict_value(verdict: Verdict) -> str:
         return f"{ends[0]} %" + (f" [{ends[1]}, {ends[2]}]" if ci else "")
     if verdict.target.relative:
         return format_difference(value, ci)
-    return (
-        format_rounded(value) if ci is None else f"{format_value(value, interval_decimals(ci))} {format_interval(ci)}"
-    )
+    return format_rounded(value) if ci is None else format_with_interval(value, ci)
 
 
 def print_gate(gate: Gate) -> None:
@@ -92,7 +97,7 @@ def gate_to_markdown(gate: Gate) -> str:
 
 
 def gate_to_junit(gate: Gate) -> str:
-    """One test case a verdict: a failure where it failed; where it is unsure skipped, or a failure if strict."""
+    """Return a test case per verdict: a failure where it failed; where unsure skipped, or a failure if strict."""
     elements = {"pass": "", "fail": "failure", "unsure": "failure" if gate.strict else "skipped"}
     made = [elements[verdict.outcome] for verdict in gate.verdicts]
     totals = f'tests="{len(made)}" failures="{made.count("failure")}" errors="0" skipped="{made.count("skipped")}"'
@@ -108,21 +113,17 @@ def gate_to_junit(gate: Gate) -> str:
 
 
 def _attribute(text: str) -> str:
-    """Quoted, without the characters that XML does not allow."""
+    """Return a text in quotes, without the characters that XML does not allow."""
     from xml.sax.saxutils import quoteattr  # not at the top: it imports urllib.request, and pages import this module
 
     return quoteattr(_NOT_IN_XML.sub("", text))
 
 
-_FORMS: dict[str, Callable[[Gate], str]] = {
-    ".xml": gate_to_junit,
-    ".md": gate_to_markdown,
-    ".json": gate_to_json,
-}
+_FORMS: dict[str, Callable[[Gate], str]] = {".xml": gate_to_junit, ".md": gate_to_markdown, ".json": gate_to_json}
 
 
 def check_gate_suffix(path: Path) -> None:
-    """Refuse a name that tells no form."""
+    """Refuse a file name whose suffix is not that of a format."""
     if path.suffix.lower() not in _FORMS:
         expected = f"a suffix among {', '.join(_FORMS)} (.xml is JUnit's)"
         raise UsageError(f"cannot tell the form from {path.name!r}", expected=expected)

@@ -1,22 +1,18 @@
 """Tables with all digits: the report and the cut-offs of a system as CSV, and the scores of every query."""
 
-import io
-from collections.abc import Iterable, Iterator, Sequence
-from csv import writer as csv_writer
+from collections.abc import Iterator
 from math import isnan
 from typing import Any
 
 import polars as pl
 
-from rankjury.core.text import escape_spreadsheet
 from rankjury.errors import UnknownName, UsageError
 from rankjury.evaluation.report import Report
 from rankjury.evaluation.scores import per_query_table
-from rankjury.evaluation.slices.stats import Gap
 from rankjury.io.formats import TABLE_FORMATS, form_to_write
+from rankjury.reporting.tables import csv_text
 from rankjury.reporting.tables.cutoffs import cutoff_grid
 from rankjury.reporting.writers import OutputRequest, writer
-from rankjury.stats.comparison import Comparison
 from rankjury.stats.estimates import Estimate
 
 _ESTIMATE = ("mean", "ci_low", "ci_high", "std", "se", "n", "undefined")
@@ -37,49 +33,25 @@ def to_csv(report: Report, request: OutputRequest | None = None) -> str:
     header += _DIFFERENCE if report.baseline or report.slices else ()
     header += _PAIRED if report.baseline else ()
     header = ["slice", *header] if report.slices else header
-    return _csv_text(header, ([row.get(name) for name in header] for row in _rows(report)))
+    return csv_text(header, ([row.get(name) for name in header] for row in _rows(report)))
 
 
 def _rows(report: Report) -> Iterator[dict[str, Any]]:
-    yield from _of("", report.estimates, report.comparisons, report)
-    for part in report.slices:
-        yield from _of(part.name, part.estimates, part.beside, report)
-
-
-def _of(
-    name: str, estimates: dict[str, dict[str, Estimate]], beside: Sequence[Comparison | Gap], report: Report
-) -> Iterator[dict[str, Any]]:
-    found = {(comparison.system, comparison.measure): comparison.to_json() for comparison in beside}
     common = report.common_names
-    for system, result in report.systems.items():
-        for label, convention in result.conventions.items():
-            if label not in estimates[system]:
-                continue
-            row: dict[str, Any] = {"slice": name, "system": system, "measure": label, "convention": convention}
-            row |= {"common_name": common.get(label)}
-            estimate = estimates[system][label].to_json()
-            ends = estimate.pop("ci") or (None, None)
-            row |= estimate | dict(zip(("ci_low", "ci_high"), ends, strict=True))
-            compared = dict(found.get((system, label), {}))
-            compared |= {"compared": compared.get("n"), "compared_mean": compared.get("mean")}
-            ends = compared.pop("ci", None) or (None, None)
-            compared |= dict(zip(("difference_low", "difference_high"), ends, strict=True))
-            yield {**compared, **row}
-
-
-def _csv_text(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    """Return a table as CSV: numbers with all digits, nothing for None, and texts as ones that no spreadsheet runs."""
-    text = io.StringIO()
-    lines = csv_writer(text, lineterminator="\n")
-    lines.writerow(header)
-    lines.writerows(map(_cell, row) for row in rows)
-    return text.getvalue()
-
-
-def _cell(value: object) -> object:
-    if isinstance(value, str):
-        return escape_spreadsheet(value)
-    return "" if value is None else repr(value) if isinstance(value, float) else value
+    parts = [(part.name, part.estimates, part.beside) for part in report.slices]
+    for name, estimates, beside in [("", report.estimates, report.comparisons), *parts]:
+        comparisons = {(comparison.system, comparison.measure): comparison.to_json() for comparison in beside}
+        for system, result in report.systems.items():
+            for label, convention in result.conventions.items():
+                if label not in estimates[system]:
+                    continue
+                row = dict(comparisons.get((system, label), {}))
+                row |= {"compared": row.get("n"), "compared_mean": row.get("mean")}
+                row["difference_low"], row["difference_high"] = row.pop("ci", None) or (None, None)
+                row |= estimates[system][label].to_json()
+                row["ci_low"], row["ci_high"] = row.pop("ci") or (None, None)
+                row |= {"slice": name, "system": system, "measure": label, "convention": convention}
+                yield row | {"common_name": common.get(label)}
 
 
 def _check_queries(request: OutputRequest) -> None:
@@ -109,18 +81,18 @@ def to_cutoff_csv(report: Report, request: OutputRequest) -> str:
     grid, system = cutoff_grid(report), request.system or ""
     if system not in grid.systems:
         raise UnknownName("system", system, grid.systems)
-    found = {k: [grid.at(system, measure, k) for measure in grid.measures] for k in grid.ks}
-    counts = {k: {estimate.n for estimate in estimates if estimate is not None} for k, estimates in found.items()}
+    by_k = {k: [grid.at(system, measure, k) for measure in grid.measures] for k in grid.ks}
+    counts = {k: {estimate.n for estimate in estimates if estimate is not None} for k, estimates in by_k.items()}
     apart = any(len(of_row) > 1 for of_row in counts.values())
     names = (*_FIGURES, "n") if apart else _FIGURES
     common = [measure for measure in grid.measures if measure.common]
     header = ["k", *(f"{measure.short}_{name}" for measure in grid.measures for name in names), "n"]
     rows: list[list[object]] = []
-    for k, estimates in found.items():
-        values = [value for one in estimates for value in _values(one)[: len(names)]]
+    for k, estimates in by_k.items():
+        values = [value for estimate in estimates for value in _values(estimate)[: len(names)]]
         n = counts[k].pop() if len(counts[k]) == 1 else None
         rows.append([k, *values, n, *(f"{measure.common}@{k}" for measure in common)])
-    return _csv_text([*header, *(f"{measure.short}_common_name" for measure in common)], rows)
+    return csv_text([*header, *(f"{measure.short}_common_name" for measure in common)], rows)
 
 
 def _values(estimate: Estimate | None) -> list[float | None]:
