@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 
 _GAP = 2
 _FOLDED = 8
-"""Columns that a text is folded to at most: in fewer it cannot be read."""
+"""Columns that a text is folded to at least: in fewer it cannot be read."""
 _NARROWEST, _DEFAULT_WIDTH = 20, 80
-"""Columns of a screen that can be written to at all, and of one that does not say how many it has."""
+"""The least columns of a terminal, and the columns of one of unknown width."""
 _SLICES_SHOWN = 15
-# Okabe and Ito's palette: told apart by people with any colour vision. A sign or a word always says the same.
+# Okabe and Ito's palette, for any colour vision. A sign or a word always says the same.
 _STYLES = {"better": "#56B4E9", "pass": "#56B4E9", "worse": "#E69F00", "fail": "bold #E69F00", "unsure": "#CC79A7"}
 
 
@@ -146,16 +146,15 @@ def _widths(found: TextTable) -> list[int]:
 
 
 def _parts(found: TextTable, room: int) -> Iterator[TextTable]:
-    """Return a table as several under each other that fit the room; the ``fixed`` columns are in each."""
-    widths = _widths(found)
-    least = sum(widths[: found.fixed])
-    taken: list[int] = []
+    """Yield a table as several under each other that fit the room; the ``fixed`` columns are in each."""
+    widths, fixed = _widths(found), list(range(found.fixed))
+    places = fixed
     for place in range(found.fixed, len(found.columns)):
-        if taken and least + sum(widths[one] for one in (*taken, place)) > room:
-            yield found.columns_at([*range(found.fixed), *taken])
-            taken = []
-        taken.append(place)
-    yield found.columns_at([*range(found.fixed), *taken])
+        if len(places) > found.fixed and sum(widths[column] for column in (*places, place)) > room:
+            yield found.columns_at(places)
+            places = fixed
+        places = [*places, place]
+    yield found.columns_at(places)
 
 
 def _print_cells(screen: "Console", found: TextTable, indent: str) -> None:
@@ -192,7 +191,7 @@ def _rich_table(found: TextTable, indent: str) -> "RenderableType":
 
 
 def console(*, stderr: bool = False) -> "Console":
-    """A console that neither guesses at colours in figures nor reads brackets as markup."""
+    """Return a console that neither colours numbers nor reads brackets as markup."""
     from rich.console import Console
 
     class Plain(Console):
@@ -200,7 +199,7 @@ def console(*, stderr: bool = False) -> "Console":
             raise BrokenPipeError
 
         def print(self, *objects: Any, **options: Any) -> None:
-            super().print(*(visible(one) if isinstance(one, str) else one for one in objects), **options)
+            super().print(*(visible(text) if isinstance(text, str) else text for text in objects), **options)
 
     made = Plain(stderr=stderr, highlight=False, markup=False, emoji=False, soft_wrap=False)
     if made.width < _NARROWEST:  # as with COLUMNS=0, where rich would print nothing

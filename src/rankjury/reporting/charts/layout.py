@@ -13,18 +13,14 @@ from rankjury.reporting.charts.spec import DotPlot, HistogramChart, LineChart, S
 from rankjury.stats.formatting import format_percent, format_value
 
 _ROOM = 0.04
-"""Beside the outermost figures, as a share of the axis."""
+"""Between the outermost values and the ends of an axis, as a share of it."""
 _BETWEEN_EVEN = 0.3
 _ROUNDING, _LONE, _MOSTLY_EMPTY = 1e-9, 0.02, 0.7
 _STEPS = (1.0, 2.0, 5.0, 10.0)
 _MOST_DECIMALS = 10
 _THOUSANDS = 10_000.0
-_MINUTE, _HOUR, _DAY = 60, 3_600, 86_400
-_TIME_STEPS = tuple(
-    [_MINUTE * n for n in (1, 2, 5, 10, 15, 30)]
-    + [_HOUR * n for n in (1, 2, 3, 6, 12)]
-    + [_DAY * n for n in (1, 2, 7, 14)]
-)
+_DAY = 86_400
+_TIME_STEPS = tuple(60 * minutes for minutes in (1, 2, 5, 10, 15, 30, 60, 120, 180, 360, 720, 1440, 2880, 10080, 20160))
 _YEAR = 12
 _MONTHS = (1, 2, 3, 6, _YEAR, 24, 60, 120, 240, 600, 1200)
 Tick = tuple[float, str]
@@ -33,16 +29,16 @@ Box = tuple[float, float, float, float]
 """Left, bottom, right, top."""
 _SIDES: tuple[Spot, ...] = ((1, -1), (-1, 1), (0, -1), (0, 1), (1, 0), (-1, 0), (1, 1), (-1, -1))
 _AWAY = (1.0, 2.2, 4.0, 6.5, 9.5, 13.0)
-"""How far from its point a label may stand, in units of the gap."""
+"""Distances of a label from its point, in units of the gap."""
 _APART = 0.6
 _NEARBY = 16
-"""So many of the nearest free places are looked at for one that covers no line."""
+"""The nearest free places, from which one that covers no line is chosen."""
 UNSHOWN = "□"
-"""Stands for what cannot be shown, as in pictures."""
+"""Replaces characters that cannot be shown."""
 _LONGEST = 400
-"""Of a name this much is looked at: more fits nowhere."""
+"""Characters of a name that are shown at most."""
 _MOST_MARKS = 2
-"""Accents on one letter: a heap of them would cover the lines above and below."""
+"""Accents on one letter: more would cover the lines above and below."""
 _TURNING = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 _JOINING = frozenset("\u200c\u200d\ufe0e\ufe0f")
 # Widths in ems, by DejaVu Sans, the widest of the fonts that pages ask for.
@@ -64,7 +60,7 @@ class Scale:
     high: float
     spacing: Spacing = "linear"
     names: tuple[str, ...] = ()
-    """What places are called where they are evenly spaced."""
+    """Labels of the places where these are evenly spaced."""
     shares: bool = False
     named: tuple[Tick, ...] = ()
     """Values that are named instead of round numbers."""
@@ -72,7 +68,7 @@ class Scale:
     """No value is above it, and no tick."""
 
     def part(self, value: float) -> float:
-        """Where a value stands: 0 at the low end, 1 at the high one."""
+        """Return the position of a value: 0 at the low end, 1 at the high one."""
         if self.spacing == "log":
             return log10(value / self.low) / log10(self.high / self.low)
         return (value - self.low) / (self.high - self.low)
@@ -100,7 +96,7 @@ class Scale:
 
 
 def x_scale(chart: DotPlot | LineChart | HistogramChart | Scatter) -> Scale:
-    """The axis from left to right."""
+    """Return the horizontal axis of a chart."""
     if isinstance(chart, DotPlot):
         return Scale(*(chart.x_range or _with_room(chart.figures())), shares=chart.percent)
     if isinstance(chart, HistogramChart):
@@ -122,7 +118,7 @@ def x_scale(chart: DotPlot | LineChart | HistogramChart | Scatter) -> Scale:
 
 
 def y_scale(chart: LineChart | Scatter) -> Scale:
-    """The axis from the bottom up."""
+    """Return the vertical axis of a chart."""
     if isinstance(chart, LineChart) and chart.y_range is not None:
         return Scale(*chart.y_range)
     most = chart.y_most if isinstance(chart, Scatter) else inf
@@ -139,7 +135,7 @@ def range_with_zero(low: float, high: float) -> tuple[float, float]:
 
 
 def _with_room(figures: Sequence[float], room: float = _ROOM, *, least: float = _ROUNDING) -> tuple[float, float]:
-    """Beyond the ends; far beyond where figures are as good as equal: less apart than ``least``, as a share of them."""
+    """Return the ends of an axis, far beyond the values where their distance is less than ``least``, as a share."""
     low, high = (min(figures), max(figures)) if figures else (0.0, 1.0)
     apart = high - low
     if apart <= least * max(abs(low), abs(high)):
@@ -148,7 +144,7 @@ def _with_room(figures: Sequence[float], room: float = _ROOM, *, least: float = 
 
 
 def linear_ticks(low: float, high: float, most: int) -> list[float]:
-    """Multiples of 1, 2 or 5 times a power of ten within the ends, two at least where that can be, ``most`` at most."""
+    """Return multiples of 1, 2 or 5 times a power of ten: ``most`` at most, and at least two where possible."""
     if not high > low:
         return [low]
     most = max(2, most)
@@ -165,7 +161,7 @@ def linear_ticks(low: float, high: float, most: int) -> list[float]:
 
 
 def _multiples(low: float, high: float, step: float) -> list[float]:
-    """Rounded to the step's own digits, so that 3 × 0.1 is 0.3; a last digit beyond the end does not count."""
+    """Return multiples rounded to the step's digits, so that 3 × 0.1 is 0.3, within the ends but for rounding."""
     slack = 1e-9 * step
     decimals = max(0, min(_MOST_DECIMALS + 5, 1 - floor(log10(step))))
     first, last = ceil((low - slack) / step), floor((high + slack) / step)
@@ -173,7 +169,7 @@ def _multiples(low: float, high: float, step: float) -> list[float]:
 
 
 def log_ticks(low: float, high: float, most: int) -> list[float]:
-    """Powers of ten; with their twos and fives, or all of their multiples, where few of them are within the ends."""
+    """Return powers of ten, with their multiples where few of them are within the ends."""
     powers = range(floor(log10(low)), ceil(log10(high)) + 1)
     for parts in ((1, 2, 3, 5), (1, 2, 5), (1, 3), (1,)):
         ticks = [part * 10.0**power for power in powers for part in parts]
@@ -186,14 +182,14 @@ def log_ticks(low: float, high: float, most: int) -> list[float]:
 
 
 def even_ticks(names: int, most: int) -> list[int]:
-    """Which of evenly spaced places are named: all, or as many as there is room for, the first and the last always."""
+    """Return which of evenly spaced places have a label: ``most`` at most, the first and the last always."""
     last = names - 1
     step = max(1, ceil(last / max(1, most - 1)))
     return sorted({place for place in range(0, last, step) if last - place >= step} | {0, last}) if names else []
 
 
 def time_ticks(low: float, high: float, most: int) -> list[tuple[float, str]]:
-    """Round times, UTC, in seconds since 1970, with what they are called."""
+    """Return round times, UTC, in seconds since 1970, with their labels."""
     wide = (high - low) / max(1, most)
     if wide > _TIME_STEPS[-1]:
         return _month_ticks(low, high, most)
@@ -216,7 +212,7 @@ def _month_ticks(low: float, high: float, most: int) -> list[tuple[float, str]]:
 
 
 def decimals_needed(values: list[float]) -> int:
-    """As few as write all of them, to a thousandth of what they are apart."""
+    """Return the fewest decimals that distinguish all values, to a thousandth of their distance."""
     apart = min((after - before for before, after in pairwise(sorted(set(values)))), default=abs(values[0]) * 1e-6)
     for decimals in range(_MOST_DECIMALS):
         if all(abs(round(value, decimals) - value) <= 1e-3 * apart for value in values):
@@ -225,7 +221,7 @@ def decimals_needed(values: list[float]) -> int:
 
 
 def format_ticks(values: list[float], *, shares: bool = False) -> list[str]:
-    """With equal decimals and a real minus; thousands in groups; very large and very small ones by power of ten."""
+    """Return labels with equal decimals; thousands in groups, very large and small values by power of ten."""
     if shares:
         return [format_percent(value) for value in values]
     if not values:
@@ -241,9 +237,9 @@ def format_ticks(values: list[float], *, shares: bool = False) -> list[str]:
 
 @lru_cache(maxsize=4096)
 def clean_text(text: str, longest: int = _LONGEST) -> str:
-    """One line of characters that XML may hold, its middle left out where it is very long.
+    """Return one line of characters that XML may hold, without its middle where it is very long.
 
-    Marks that change the direction of text are shown as something that cannot be.
+    Marks that change the direction of text are shown as ``UNSHOWN``.
     """
     if len(text) > 4 * longest:  # of more nothing would be left
         text = f"{text[: 2 * longest]}{text[-2 * longest :]}"
@@ -261,12 +257,12 @@ def clean_text(text: str, longest: int = _LONGEST) -> str:
 
 
 def _without_middle(whole: str, kept: int) -> str:
-    """Both its beginning and its end tell it from others."""
+    """Keep the beginning and the end, as either may distinguish a name from others."""
     return f"{whole[: ceil(kept / 2)].rstrip()}…{whole[len(whole) - kept // 2 :].lstrip()}"
 
 
 def text_width(text: str, size: float) -> float:
-    """About how wide it is in a sans-serif font, rather more than less."""
+    """Return about the width of a text in a sans-serif font, rather more than less."""
     return size * sum(map(_em, text))
 
 
@@ -282,7 +278,7 @@ def _em(letter: str) -> float:
 
 
 def fit_text(text: str, room: float, size: float) -> str:
-    """Cleaned, with its middle left out where it is too long."""
+    """Return a clean text, without its middle where it is too long."""
     whole = shown = clean_text(text)
     kept = len(whole)
     while kept > 0 and (width := text_width(shown, size)) > room:
@@ -296,12 +292,7 @@ def place_marks(
 ) -> tuple[list[tuple[float, str, int]], int]:
     """Return value, label and row of each mark of a chart, and the number of rows; labels in a row do not overlap.
 
-    Args:
-        chart: The chart.
-        width: Of the x axis, about.
-        gap: The least distance between labels in a row.
-        shorten: Shortens a label.
-        measure: Returns the width of a label.
+    ``width`` is about that of the x axis, ``gap`` the least distance between labels; ``measure`` returns their width.
     """
     scale, labels = x_scale(chart), [shorten(mark.label) for mark in chart.marks]
     spans = []
@@ -325,16 +316,16 @@ def place_labels(
     gap: float = 4.0,
     avoided: Sequence[Box] = (),
 ) -> list[Spot | None]:
-    """The middle of each label, as near to its spot as there is room; None where there is none. The first choose first.
+    """Return the middle of each label, as near to its spot as there is room, in order; None where there is none.
 
-    ``sizes`` are widths and heights, ``taken`` is what must not be covered, the points among it; ``gap`` is from a spot
-    to its label. What is ``avoided`` is covered only where there is no other place nearby.
+    ``sizes`` are widths and heights, ``taken`` is what must not be covered, ``gap`` the distance from spot to label.
+    What is ``avoided`` is covered only where there is no other place nearby.
     """
     blocked = list(taken)
     placed: list[Spot | None] = []
     for spot, size in zip(spots, sizes, strict=True):
-        free = [one for one in _candidates(spot, size, gap) if _free(_box(one, size), within, blocked)]
-        clear = (one for one in free[:_NEARBY] if _free(_box(one, size), within, avoided))
+        free = [middle for middle in _candidates(spot, size, gap) if _free(_box(middle, size), within, blocked)]
+        clear = (middle for middle in free[:_NEARBY] if _free(_box(middle, size), within, avoided))
         chosen = next(clear, free[0] if free else None)
         if chosen is not None:
             blocked.append(_box(chosen, (size[0] + 2 * _APART, size[1] + 2 * _APART)))

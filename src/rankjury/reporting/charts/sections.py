@@ -2,8 +2,10 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from math import floor, isfinite
+from math import isfinite
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from rankjury.core.text import plural
 from rankjury.evaluation.drift import Drift
@@ -21,7 +23,7 @@ if TYPE_CHECKING:
     from rankjury.retrieval.bench.sweep_result import Cost, SweepPoint as Setting, SweepResult
 
 _LOG_FROM = 6.0
-"""Times are by their ratio where the longest is so many times the shortest."""
+"""Times have a logarithmic axis where the longest is this many times the shortest."""
 _CLOCKS = ("p95", "p50")
 _MOST_BUILDS = 12
 """Builds with a colour of their own; where there are more, each sweep has one."""
@@ -34,7 +36,7 @@ _OUTCOMES = {
 }
 _BINS = 30
 _ALIKE = 3.0
-"""So many times as wide as the widest of them may an axis be that several share."""
+"""An axis that several share may be this many times as wide as the narrowest of them."""
 _NEXT_TO_NOTHING = 1e-3
 """A spread below this share of where it lies is rounding, as of normalised vectors of 16 bits."""
 _MOST_STRIPS = 12
@@ -62,8 +64,13 @@ def frontier_chart(report: Report) -> Scatter | None:
             break
     else:
         return None
-    # A point is dominated where another is at least as good both ways, and better in one.
-    points = [replace(one, on_frontier=not any(_beats(other, one) for other in points)) for one in points]
+
+    def is_beaten(point: ScatterPoint) -> bool:
+        return any(
+            other.x <= point.x and other.y >= point.y and (other.x, other.y) != (point.x, point.y) for other in points
+        )
+
+    points = [replace(point, on_frontier=not is_beaten(point)) for point in points]
     ks = {label.rpartition("@")[2] for label in recalls.values() if label}
     label = f"recall@{next(iter(ks))}" if len(ks) == 1 else "recall"
     hollow = " Hollow: another index is at least as good." if not all(point.on_frontier for point in points) else ""
@@ -90,10 +97,6 @@ def _scatter(points: Sequence[ScatterPoint], clock: str, **more: Any) -> Scatter
     far = min(times) > 0 and max(times) > _LOG_FROM * min(times)
     x_label = f"{clock.upper()} latency, milliseconds" + (" (log scale)" if far else "")
     return Scatter(points=tuple(points), x_label=x_label, log_x=far, y_most=1.0, **more)
-
-
-def _beats(other: ScatterPoint, point: ScatterPoint) -> bool:
-    return other.x <= point.x and other.y >= point.y and (other.x < point.x or other.y > point.y)
 
 
 def sweeps_chart(sweeps: Sequence["SweepResult"], by: Sequence["Cost"] = ()) -> Scatter:
@@ -170,7 +173,7 @@ def _label_names(sweep: "SweepResult", by_build: bool) -> list[str]:
 
 
 def _sweeps_footnote(sweeps: Sequence["SweepResult"], labels: Mapping[str, str], drawn: int) -> str:
-    """Say what labels and bars are, what is wanted, over how many queries, and what is not in the chart."""
+    """Return what labels and bars are, what is wanted, over how many queries, and what is not in the chart."""
     from rankjury.reporting.tables.sweep import format_targets
 
     wanted, missing = {}, {}
@@ -191,7 +194,7 @@ def _sweeps_footnote(sweeps: Sequence["SweepResult"], labels: Mapping[str, str],
 
 
 def _by_sweep(notes: Mapping[str, str]) -> str:
-    """Once where all say the same."""
+    """Return the notes of sweeps, once where all are the same."""
     if len(set(notes.values())) == 1:
         return next(iter(notes.values()))
     return "; ".join(f"{text} ({name})" for name, text in notes.items() if text)
@@ -204,11 +207,11 @@ def score_charts(report: Report) -> list[HistogramChart]:
 
 def first_charts(report: Report) -> list[HistogramChart]:
     """Return the scores of first items; the footnote says of how many queries a fallback gave the items."""
-    found, many = report.sections_of(ScoreHistogram), report.unit[1]
-    strips = [_bars(name, one.edges, one.counts, "item", "items") for name, one in found.items()]
+    histograms, many = report.sections_of(ScoreHistogram), report.unit[1]
+    strips = [_bars(name, bars.edges, bars.counts, "item", "items") for name, bars in histograms.items()]
     charts = []
     for chart in _charts(report, strips, "Scores of the first items", "score", "items"):
-        known = {bars.name: number for bars in chart.strips if (number := found[bars.name].fallback_queries)}
+        known = {bars.name: number for bars in chart.strips if (number := histograms[bars.name].fallback_queries)}
         note = f" Without {many} that the fallback (popularity) served: " + ", ".join(
             f"{name} {number:,}" for name, number in known.items()
         )
@@ -220,15 +223,22 @@ def first_charts(report: Report) -> list[HistogramChart]:
 
 def top1_charts(report: Report) -> list[HistogramChart]:
     """Return the similarities of each query's best item, in bins that all systems share."""
-    values = {
-        name: [value for value in stability.queries.top1.tolist() if isfinite(value)]
-        for name, stability in report.sections_of(Stability).items()
-    }
-    every = [value for of_system in values.values() for value in of_system]
-    if not every:
+    top1 = {name: np.asarray(stability.queries.top1) for name, stability in report.sections_of(Stability).items()}
+    values = {name: finite for name, array in top1.items() if len(finite := array[np.isfinite(array)])}
+    if not values:
         return []
-    edges, many = _edges(min(every), max(every)), report.unit[1]
-    strips = [_counted(name, found, edges) for name, found in values.items() if found]
+    low, high = (
+        min(float(array.min()) for array in values.values()),
+        max(float(array.max()) for array in values.values()),
+    )
+    width, many = (high - low) / _BINS, report.unit[1]
+    edges = (*(low + place * width for place in range(_BINS)), high) if low + width > low else (low, high)
+    bins = len(edges) - 1
+    strips = []
+    for name, array in values.items():
+        places = (bins * (array - low) / ((high - low) or 1.0)).astype(np.int64)  # the last edge is of the last bin
+        counts = np.bincount(np.minimum(places, bins - 1), minlength=bins).tolist()
+        strips.append(Bars(name, edges, tuple(counts), plural(len(array), "query", "queries")))
     return _charts(report, strips, f"Similarity of the best item, over {many}", "similarity of the best item", many)
 
 
@@ -253,21 +263,6 @@ def _bars(name: str, edges: Sequence[float], counts: Sequence[int], one: str, ma
         middle = format_value((low + high) / 2, 3)
         return Bars(name, (low, high), (sum(counts),), f"{note}, all {middle} but for rounding")
     return Bars(name, tuple(edges), tuple(counts), note)
-
-
-def _edges(low: float, high: float) -> list[float]:
-    width = (high - low) / _BINS
-    return [low + place * width for place in range(_BINS)] + [high] if low + width > low else [low, high]
-
-
-def _counted(name: str, values: Sequence[float], edges: Sequence[float]) -> Bars:
-    """Return a histogram of values; the last edge belongs to the last bin."""
-    bins = len(edges) - 1
-    apart = edges[-1] - edges[0]
-    counts = [0] * bins
-    for value in values:
-        counts[min(bins - 1, floor(bins * (value - edges[0]) / apart)) if apart else 0] += 1
-    return Bars(name, tuple(edges), tuple(counts), plural(len(values), "query", "queries"))
 
 
 def _charts(report: Report, strips: Sequence[Bars | None], title: str, x_label: str, what: str) -> list[HistogramChart]:

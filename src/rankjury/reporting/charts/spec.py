@@ -5,7 +5,7 @@ from math import inf, isfinite
 from typing import Literal
 
 Tone = Literal["", "good", "bad", "even"]
-"""What a dot says by its colour, where that is not whose it is."""
+"""The meaning of a dot's colour, where that is not its series."""
 Spacing = Literal["even", "linear", "log", "time"]
 Number = float | None
 """None: undefined, and not drawn."""
@@ -20,7 +20,7 @@ class _Titled:
     """For readers who cannot see the chart."""
     _: KW_ONLY
     places: tuple[int, ...] = ()
-    """Which colour and marker each series has, where it is not its own place: a system looks alike in all charts."""
+    """The number of each series' colour and marker, so that a system looks alike in all charts; default: its place."""
     footnote: str = ""
 
     def place(self, series: int) -> int:
@@ -30,60 +30,62 @@ class _Titled:
 
 @dataclass(frozen=True)
 class Dot:
-    """A figure with its interval; undefined figures have no dot."""
+    """A value with its interval; undefined values have no dot."""
 
     value: Number
     low: Number = None
     high: Number = None
     series: int = 0
-    """Whose it is, by its place among the chart's series."""
+    """The place of its series in the chart."""
     muted: bool = False
     """Not to be relied on: drawn hollow."""
     tone: Tone = ""
     title: str = ""
-    """All that is to be known of it, for who points at it."""
+    """Its tooltip."""
     shown: str = ""
-    """The figures in words, with the digits that they deserve."""
+    """Value and interval as text."""
 
 
 @dataclass(frozen=True)
 class DotRow:
-    """What stands on one line of a dot plot: a slice, a system, a figure; one dot a series."""
+    """A row of a dot plot: a slice, a system, a measure; one dot per series."""
 
     label: str
     dots: tuple[Dot, ...]
     note: str = ""
-    """Beside the label, such as how many queries there are."""
+    """Beside the label, such as the number of queries."""
 
 
 @dataclass(frozen=True)
 class DotPlot(_Titled):
-    """Figures with their intervals under each other, in the order in which they are to be read."""
+    """Values with their intervals, one row under another."""
 
     x_label: str
     rows: tuple[DotRow, ...]
     series: tuple[str, ...] = ()
-    """Names of those told apart by colour and marker."""
+    """Names that are distinguished by colour and marker."""
     keyed: bool = True
-    """Whether a legend says whose the dots are; not where rows say it."""
+    """Whether a legend names the series; not where rows name them."""
     reference: Number = None
     reference_label: str = ""
     band: tuple[float, float] | None = None
-    """What is allowed."""
+    """The allowed range."""
     x_range: tuple[float, float] | None = None
-    """None: as the figures need."""
+    """None: as the values need."""
     percent: bool = False
-    """Figures are shares, and shown in percent."""
+    """Values are shares, and shown in percent."""
 
     def __post_init__(self) -> None:
-        _check_series(self.series, [dot.series for row in self.rows for dot in row.dots])
+        used = [dot.series for dot in self.dots]
+        if used and not 0 <= min(used) <= max(used) < max(1, len(self.series)):
+            raise ValueError(f"a dot of series {max(used)}, but there are {len(self.series)}")
 
     @property
     def dots(self) -> tuple[Dot, ...]:
         return tuple(dot for row in self.rows for dot in row.dots)
 
     def figures(self) -> list[float]:
-        """All that the axis must reach."""
+        """Return all values that the axis must include."""
         ends = [end for dot in self.dots for end in (dot.value, dot.low, dot.high)]
         return _known([*ends, self.reference, *(self.band or ())])
 
@@ -108,7 +110,7 @@ class LineSeries:
 
 @dataclass(frozen=True)
 class Mark:
-    """A line across the plot with a word beside it, such as where a step was found, or a target."""
+    """A line across the plot with a label, such as a step or a target."""
 
     at: float
     label: str
@@ -116,7 +118,7 @@ class Mark:
 
 @dataclass(frozen=True)
 class Bars:
-    """How many there are between each edge and the next."""
+    """A histogram: counts between each edge and the next."""
 
     name: str
     edges: tuple[float, ...]
@@ -139,12 +141,12 @@ class LineChart(_Titled):
     lines: tuple[LineSeries, ...]
     spacing: Spacing = "linear"
     x_names: tuple[str, ...] = ()
-    """What places are called where they are evenly spaced."""
+    """Labels of the places where these are evenly spaced."""
     marks: tuple[Mark, ...] = ()
     """Upright lines."""
     x_range: tuple[float, float] | None = None
     y_range: tuple[float, float] | None = None
-    """None: as the figures need."""
+    """None: as the values need."""
     x_ticks: tuple[tuple[float, str], ...] = ()
     """Named values of x; round numbers where there are none."""
     bars: Bars | None = None
@@ -164,7 +166,7 @@ class LineChart(_Titled):
 
 @dataclass(frozen=True)
 class HistogramChart(_Titled):
-    """Distributions, a strip each, over one axis."""
+    """Histograms, one strip each, over one axis."""
 
     x_label: str
     y_label: str
@@ -212,7 +214,7 @@ class Ring:
 
 @dataclass(frozen=True)
 class Scatter(_Titled):
-    """Two figures against each other; a line leads through the points on each frontier."""
+    """A scatter plot with a line through the points on each frontier."""
 
     x_label: str
     y_label: str
@@ -234,20 +236,20 @@ class Scatter(_Titled):
 
     @property
     def frontiers(self) -> list[list[ScatterPoint]]:
-        """By group, from left to right; those of one point left out, as there is no line to draw."""
-        found: dict[int, list[ScatterPoint]] = {}
-        for point in sorted(self.points, key=lambda one: (one.x, one.y)):
+        """The frontier of each group, from left to right; without those of one point."""
+        groups: dict[int, list[ScatterPoint]] = {}
+        for point in sorted(self.points, key=lambda point: (point.x, point.y)):
             if point.on_frontier:
-                found.setdefault(point.group, []).append(point)
-        return [found[group] for group in sorted(found) if len(found[group]) > 1]
+                groups.setdefault(point.group, []).append(point)
+        return [groups[group] for group in sorted(groups) if len(groups[group]) > 1]
 
     @property
     def lines(self) -> list[list[ScatterPoint]]:
         """Points that are joined, from left to right."""
-        found: dict[str, list[ScatterPoint]] = {}
-        for point in sorted(self.points, key=lambda one: (one.x, one.y)):
-            found.setdefault(point.line, []).append(point)
-        return [points for line, points in found.items() if line]
+        lines: dict[str, list[ScatterPoint]] = {}
+        for point in sorted(self.points, key=lambda point: (point.x, point.y)):
+            lines.setdefault(point.line, []).append(point)
+        return [points for line, points in lines.items() if line]
 
     def to_label(self) -> list[ScatterPoint]:
         """Return the points that have a label, the most important first: these choose their place first."""
@@ -280,8 +282,3 @@ class ChartGrid(_Titled):
 
 def _known(values: list[Number]) -> list[float]:
     return [value for value in values if value is not None and isfinite(value)]
-
-
-def _check_series(names: tuple[str, ...], used: list[int]) -> None:
-    if used and not 0 <= min(used) <= max(used) < max(1, len(names)):
-        raise ValueError(f"a dot of series {max(used)}, but there are {len(names)}")

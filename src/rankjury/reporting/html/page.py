@@ -113,23 +113,18 @@ def render_page(report: Report, *, manifest: Mapping[str, Any] | None = None, hi
     lower = [label for label, less in zip(labels, about["lower"], strict=True) if less]
     room = max(_ROOM - len(bare.encode()), 0)
     packed = pack_queries(details, labels, report.baseline, lower, room, idle_systems(report))
-    about = about | _held(packed, about)
+    about = about | {
+        "labels": packed.labels,
+        "lower": about["lower"][: len(packed.labels)],
+        "slices": packed.slices,
+        "queries": packed.queries,
+        "answers": bool(packed.blocks),
+        "notes": list(_omitted_notes(packed, about)),
+    }
     return render_template("report.html", context | {"about": embed_json(about), "packed": packed}, inline=True)
 
 
-def _held(packed: PackedQueries, about: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what the script is to know of how queries were packed."""
-    return {
-        "labels": list(packed.labels),
-        "lower": about["lower"][: len(packed.labels)],
-        "slices": list(packed.slices),
-        "queries": packed.queries,
-        "answers": bool(packed.blocks),
-        "notes": list(_left_out(packed, about)),
-    }
-
-
-def _left_out(packed: PackedQueries, about: Mapping[str, Any]) -> Iterator[str]:
+def _omitted_notes(packed: PackedQueries, about: Mapping[str, Any]) -> Iterator[str]:
     """Yield what there was no room for."""
     many, level = about["many"], packed.level
     if packed.queries < about["queries"]:
@@ -162,7 +157,7 @@ def page_context(
     manifest: Mapping[str, Any] | None = None,
     history: Sequence[Chart] = (),
 ) -> dict[str, Any]:
-    """Return what the template lays out; ``details`` are all queries of the report, or those of the examples."""
+    """Return the template's variables; ``details`` are all queries of the report, or those of the examples."""
     labels, gate = headline_labels(report), report.section(Gate)
     one, many = report.unit
     about = report.provenance
@@ -174,8 +169,9 @@ def page_context(
     cases = []
     if details is not None and shown:
         label, measure = shown[0], report.measure(shown[0])
-        rule: dict[str, Any] = {"rel": report.relevant_from(label), "k": None if measure is None else measure.k}
-        cases = select_cases(details, label, lower=report.lower_is_better(label), **rule)
+        k = None if measure is None else measure.k
+        lower, rel = report.lower_is_better(label), report.relevant_from(label)
+        cases = select_cases(details, label, lower=lower, rel=rel, k=k)
     blocks = list(_blocks(report, history))
     first = [block for block in blocks if block.id in _BEFORE_QUERIES]
     last = [block for block in blocks if block not in first]
@@ -185,20 +181,17 @@ def page_context(
     contents += [(block.id, block.title) for block in last]
     # Of a report that no plan made: systems and gold. Names are isolated, whichever direction they are written in.
     names = join_names((f"\u2068{name}\u2069" for name in report.systems), _MOST_NAMED)
-    gold = about.get("gold")
+    against = f" against {Path(about['gold']).name}" if isinstance(about.get("gold"), str) else ""
+    headline = [headline_chart(report, label) for label in labels[:1]] if len(report.systems) > 1 else []
     return {
-        "title": about.get("name")
-        or about.get("plan")
-        or (f"{names} against {Path(gold).name}" if isinstance(gold, str) else names),
+        "title": about.get("name") or about.get("plan") or names + against,
         "subtitle": " · ".join(subtitle),
         "crumbs": [],
         "verdict": None if gate is None else gate.outcome,
         "verdicts": None if gate is None else replace(verdicts_table(gate, full=True), notes=tuple(gate.notes)),
         "headline": measures_matrix(report, labels),
         "headline_note": ". ".join(filter(None, _headline_notes(report))),
-        "headline_charts": [PageChart.of(headline_chart(report, label), "headline-0") for label in labels[:1]]
-        if len(report.systems) > 1
-        else [],
+        "headline_charts": [PageChart.of(chart, "headline-0") for chart in headline],
         "others": measures_matrix(report, report.labels, across=False) if len(report.labels) > len(labels) else None,
         "quantiles": quantiles_table(report),
         "recorded": recorded_table(report),
@@ -231,7 +224,7 @@ def _headline_notes(report: Report) -> Iterator[str]:
 
 
 def _about(report: Report, details: QueryDetails | None, labels: Sequence[str]) -> dict[str, Any]:
-    """Return what the script is to know."""
+    """Return what the page's script needs to know."""
     systems, idle = list(report.systems), idle_systems(report)
     compared = {comparison.system for comparison in report.comparisons}
     answers = None if details is None else details.answers
@@ -266,13 +259,12 @@ def _slices(report: Report, labels: Sequence[str]) -> PageSlices | None:
     drawn: list[PageChart] = []
     left = 0
     for system, label in product(systems, labels):
-        chart = slices_chart(report, label, system)
-        if chart is None:
+        if (chart := slices_chart(report, label, system)) is None:
             continue
-        if sum(len(one.svg) for one in drawn) > _FOR_SLICE_CHARTS:
+        if sum(len(other.svg) for other in drawn) > _FOR_SLICE_CHARTS:
             left += 1
-            continue
-        drawn.append(PageChart.of(chart, f"slices-{len(drawn)}", f"{system}, {label}"))
+        else:
+            drawn.append(PageChart.of(chart, f"slices-{len(drawn)}", f"{system}, {label}"))
     tables, cut, omitted = slice_tables(report, labels, _FOR_SLICE_TABLES)
     shown = max((len(table.rows) for table in tables.values()), default=0)
     notes = [f"{ITEM_SLICES}."] if any(part.of == "items" for part in report.slices) else []
@@ -291,15 +283,15 @@ def _slices(report: Report, labels: Sequence[str]) -> PageSlices | None:
 def _blocks(report: Report, history: Sequence[Chart]) -> Iterator[PageBlock]:
     """Yield curves, the blocks of sections, and the history."""
 
-    def drawn(id_: str, found: Sequence[Chart]) -> list[PageChart]:
-        return [PageChart.of(chart, f"{id_}-{number}", width=520.0) for number, chart in enumerate(found)]
+    def drawn(id_: str, charts: Sequence[Chart]) -> list[PageChart]:
+        return [PageChart.of(chart, f"{id_}-{number}", width=520.0) for number, chart in enumerate(charts)]
 
     if curves := drawn("curves", curves_charts(report)):
         yield PageBlock("curves", "Curves", charts=curves)
     for name, block in render_sections(report, "html"):
-        found = drawn(name, block.charts())
-        if block.own_tables or found or (block.lines and not block.core_tables):
-            yield PageBlock(name, block.title, block.lines, block.own_tables, found)
+        charts = drawn(name, block.charts())
+        if block.own_tables or charts or (block.lines and not block.core_tables):
+            yield PageBlock(name, block.title, block.lines, block.own_tables, charts)
     if history:
         yield PageBlock("history", "History", charts=drawn("history", history))
 
@@ -321,31 +313,25 @@ def measures_matrix(report: Report, labels: Sequence[str], *, across: bool = Tru
     titles = {label: report.both_names(label) for label in labels}
     rows: list[list[str | TableCell]]
     if across:
+        first, columns = "system", list(titles.values())
         rows = [[names[name], *(cells[name, label] for label in labels)] for name in report.systems]
-        return make_table(
-            [TableColumn("system", "text"), *(TableColumn(title, strong=True) for title in titles.values())], rows
-        )
-    rows = [[titles[label], *(cells[name, label] for name in report.systems)] for label in labels]
-    return make_table(
-        [TableColumn("measure", "text"), *(TableColumn(name.text, strong=True) for name in names.values())], rows
-    )
+    else:
+        first, columns = "measure", [name.text for name in names.values()]
+        rows = [[titles[label], *(cells[name, label] for name in report.systems)] for label in labels]
+    return make_table([TableColumn(first, "text"), *(TableColumn(name, strong=True) for name in columns)], rows)
 
 
 def _cell(estimate: Estimate | None, compared: Comparison | None, level: float) -> TableCell:
     """Return a mean with its interval; on further lines the difference to the baseline, its p-value and the tally."""
     if estimate is None:
         return TableCell(NO_VALUE)
-    undefined = f" ({estimate.undefined:,} undefined)" if estimate.undefined else ""
+    mean = format_estimate(estimate) + (f" ({estimate.undefined:,} undefined)" if estimate.undefined else "")
     if compared is None or isnan(compared.difference) or isnan(estimate.mean):
-        return TableCell(format_estimate(estimate) + undefined)
+        return TableCell(mean)
+    difference = format_difference(compared.difference, compared.ci)
     tally = "" if compared.whole else f" · {compared.better:,}/{compared.equal:,}/{compared.worse:,}"
     p = format_p(compared.p_holm, at_floor=compared.at_floor)
-    lines = [
-        format_estimate(estimate) + undefined,
-        format_difference(compared.difference, compared.ci),
-        f"p {p}{tally}",
-    ]
-    return TableCell("\n".join(lines), verdict_style(compared, level))
+    return TableCell(f"{mean}\n{difference}\np {p}{tally}", verdict_style(compared, level))
 
 
 def slice_tables(report: Report, labels: Sequence[str], room: int) -> tuple[dict[str, TextTable], int, int]:
@@ -375,42 +361,39 @@ def slice_tables(report: Report, labels: Sequence[str], room: int) -> tuple[dict
 
 def _worst_first(report: Report, label: str, systems: Sequence[str]) -> list[Slice]:
     """Return slices by their worst difference to the baseline, or by their worst mean where nothing is compared."""
-    lower, found = report.lower_is_better(label), []
-    compared = any(
-        isinstance(comparison, Comparison) and comparison.measure == label
-        for part in report.slices
-        for comparison in part.beside
-    )
+    compared = any(_compared(part, label) for part in report.slices)
+    sign = -1 if report.lower_is_better(label) else 1
+    ranked = []
     for part in report.slices:
-        gains = []
         if compared:
-            gains = [
-                one.gain
-                for one in part.beside
-                if isinstance(one, Comparison) and one.measure == label and one.system in systems
-            ]
+            gains = [comparison.gain for name, comparison in _compared(part, label).items() if name in systems]
         else:
-            means = [part.estimates[name][label].mean for name in systems if label in part.estimates.get(name, {})]
-            gains = [-mean if lower else mean for mean in means]
+            estimates = (part.estimates.get(name, {}).get(label) for name in systems)
+            gains = [sign * estimate.mean for estimate in estimates if estimate is not None]
         if defined := [gain for gain in gains if not isnan(gain)]:
-            found.append((min(defined), part.name, part))
-    return [part for _, _, part in sorted(found, key=lambda one: one[:2])]
+            ranked.append((min(defined), part.name, part))
+    return [part for _, _, part in sorted(ranked, key=lambda entry: entry[:2])]
+
+
+def _compared(part: Slice, label: str) -> dict[str, Comparison]:
+    """Return the comparisons with the baseline in a slice under a measure, by system."""
+    return {one.system: one for one in part.beside if isinstance(one, Comparison) and one.measure == label}
 
 
 def _slice_row(
     report: Report, part: Slice, label: str, systems: Sequence[str], *, brief: bool
 ) -> list[str | TableCell]:
     """Return slice, number of queries that the measure is over (a range where systems differ), and cells."""
-    compared = {one.system: one for one in part.beside if isinstance(one, Comparison) and one.measure == label}
+    compared = _compared(part, label)
     estimates = {name: part.estimates.get(name, {}).get(label) for name in systems}
-    numbers = {one.n for one in estimates.values() if one is not None} or {0}
+    numbers = {estimate.n for estimate in estimates.values() if estimate is not None} or {0}
     row: list[str | TableCell] = [part.name, "–".join(f"{n:,}" for n in sorted({min(numbers), max(numbers)}))]
     for name, estimate in estimates.items():
-        one = compared.get(name)
+        comparison = compared.get(name)
         if not brief or estimate is None or isnan(estimate.mean):
-            row.append(_cell(estimate, one, report.level))
+            row.append(_cell(estimate, comparison, report.level))
             continue
-        style = "" if one is None else verdict_style(one, report.level)
+        style = "" if comparison is None else verdict_style(comparison, report.level)
         mean = format_estimate(estimate).partition(" [")[0]
         row.append(TableCell(mean + _MARKS.get(style, ""), style if style in _MARKS else ""))
     return row
@@ -427,10 +410,10 @@ def provenance_table(report: Report, manifest: Mapping[str, Any] | None = None) 
         rows.append(("seed", resampling.seed))
     rows += [("baseline", report.baseline), *_flat("", about)]
     for name, system in report.systems.items():
-        held = {key: section.to_json() for key, section in system.sections.items()}
+        sections = {key: section.to_json() for key, section in system.sections.items()}
         for key in ("facts", "fusion", "fingerprints"):
-            rows += _flat(f"{name}, {key}", held.get(key) or {})
-        rows += _flat(f"{name}, index", _chosen(held.get("index"), _INDEX_FACTS))
+            rows += _flat(f"{name}, {key}", sections.get(key) or {})
+        rows += _flat(f"{name}, index", _chosen(sections.get("index"), _INDEX_FACTS))
     log = report.sections.get("interactions")
     rows += _flat("log", _chosen(None if log is None else log.to_json(), _LOG_FACTS))
     rows += _flat("", _chosen(manifest, _RUN_FACTS))
@@ -445,8 +428,8 @@ def _chosen(value: Mapping[str, Any] | None, keys: Sequence[str]) -> dict[str, A
 def _flat(prefix: str, value: Any) -> Iterator[tuple[str, Any]]:
     """Yield nested tables by their path."""
     if isinstance(value, Mapping):
-        for key, held in value.items():
-            yield from _flat(f"{prefix} · {key}" if prefix else str(key), held)
+        for key, inner in value.items():
+            yield from _flat(f"{prefix} · {key}" if prefix else str(key), inner)
     elif isinstance(value, list | tuple):
         yield prefix, ", ".join(map(str, value))
     else:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from math import isfinite, isnan
+from math import inf, isfinite, isnan
 from typing import Any
 
 import numpy as np
@@ -61,7 +61,7 @@ class QueryDetails:
         )
 
     def query(self, row: int) -> dict[str, Any]:
-        """All that is known of one query, as a page shows it."""
+        """Return all that is known of one query, as a page shows it."""
         answers = self.answers
         about = {
             "row": row,
@@ -162,84 +162,73 @@ class QueryCase:
 def select_cases(
     details: QueryDetails, label: str, *, lower: bool, rel: float | None = None, k: int | None = None
 ) -> list[tuple[str, list[QueryCase], list[QueryCase]]]:
-    """Of each system five successes and five failures under a measure; equal scores go by id, and none is both.
+    """Return five successes and five failures of each system under a measure; no query is both.
 
-    ``rel`` is the grade from which an item is relevant, ``k`` how deep the measure looks.
+    Args:
+        details: The queries; equal scores are in their order.
+        label: The measure.
+        lower: Whether less of it is better.
+        rel: The grade from which an item is relevant.
+        k: The cut-off of the measure.
     """
-    found = []
+    cases = []
     for system in list(details.scores)[:_MOST_SYSTEMS]:
         values = details.scores[system].get(label)
         if values is None or (details.answers is not None and system not in details.answers.systems):
             continue
         known = np.flatnonzero(~np.isnan(values))
+        if not len(known):
+            continue
         good = -values if lower else values
         best = known[np.argsort(-good[known], kind="stable")]
         half = min(_MOST_CASES, (len(best) + 1) // 2)
         rest = np.sort(best[half:])
         worst = rest[np.argsort(good[rest], kind="stable")][:_MOST_CASES]
-        looked = _Looked(details, system, rel, k)
-        if len(known):
-            successes, failures = (
-                [looked.case(row, float(values[row])) for row in rows.tolist()] for rows in (best[:half], worst)
-            )
-            found.append((system, successes, failures))
-    return found
-
-
-@dataclass(frozen=True, eq=False)
-class _Looked:
-    """How a system's queries are looked at."""
-
-    details: QueryDetails
-    system: str
-    rel: float | None
-    k: int | None
-
-    def case(self, row: int, score: float) -> QueryCase:
-        answers, details = self.details.answers, self.details
-        found, missed = ((), ()) if answers is None else self._items(answers, row)
-        return QueryCase(details.ids[row], details.texts[row], format_value(score, 3), found, missed)
-
-    def _items(self, answers: Answers, row: int) -> tuple[tuple[CaseItem, ...], tuple[CaseItem, ...]]:
-        """The first that came, and the best that the measure did not see."""
-        ours, gold = answers.systems[self.system], answers.golds[answers.gold_of[self.system]]
-        came = ours.of(row)
-        ranks = {one.item: one.rank for one in came}
-        lacking = [
-            item for item in gold.of(row) if self._is_relevant(item.grade) and not self._seen(ranks.get(item.item))
-        ]
-        return (
-            tuple(self._item(one.item, one.grade) for one in came[:_MOST_ITEMS] if one.rank <= _MOST_ITEMS),
-            tuple(self._item(one.item, one.grade, ranks.get(one.item)) for one in lacking[:_MOST_ITEMS]),
+        successes, failures = (
+            [_case(details, system, row, float(values[row]), rel, k) for row in rows.tolist()]
+            for rows in (best[:half], worst)
         )
+        cases.append((system, successes, failures))
+    return cases
 
-    def _seen(self, rank: int | None) -> bool:
-        return rank is not None and (self.k is None or rank <= self.k)
 
-    def _is_relevant(self, grade: float) -> bool:
-        return grade > 0 if self.rel is None else grade >= self.rel
+def _case(details: QueryDetails, system: str, row: int, score: float, rel: float | None, k: int | None) -> QueryCase:
+    """Return a query with the first items of its ranking, and the best items that the measure did not see."""
 
-    def _item(self, item: str, grade: float, rank: int | None = None) -> CaseItem:
-        name = shorten_text(self.details.names.get(item)) or item
-        return CaseItem(
-            name, "" if isnan(grade) else f"{grade:g}", self._is_relevant(grade), "" if rank is None else f"{rank:,}"
-        )
+    def is_relevant(grade: float) -> bool:
+        return grade > 0 if rel is None else grade >= rel
+
+    def item_of(item: str, grade: float, rank: int | None = None) -> CaseItem:
+        name, shown = shorten_text(details.names.get(item)) or item, "" if isnan(grade) else f"{grade:g}"
+        return CaseItem(name, shown, is_relevant(grade), "" if rank is None else f"{rank:,}")
+
+    found: list[CaseItem] = []
+    missed: list[CaseItem] = []
+    answers = details.answers
+    if answers is not None:
+        ranking = answers.systems[system].of(row)
+        ranks = {entry.item: entry.rank for entry in ranking}
+        found = [item_of(entry.item, entry.grade) for entry in ranking[:_MOST_ITEMS] if entry.rank <= _MOST_ITEMS]
+        gold = (entry for entry in answers.golds[answers.gold_of[system]].of(row) if is_relevant(entry.grade))
+        unseen = [entry for entry in gold if not 0 < ranks.get(entry.item, 0) <= (k or inf)]
+        missed = [item_of(entry.item, entry.grade, ranks.get(entry.item)) for entry in unseen[:_MOST_ITEMS]]
+    return QueryCase(details.ids[row], details.texts[row], format_value(score, 3), tuple(found), tuple(missed))
 
 
 def round_significant(values: Floats) -> Floats:
-    """To four significant digits, whole numbers to the unit; what is not finite becomes NaN.
+    """Round to four significant digits, whole numbers to the unit; what is not finite becomes NaN.
 
     The same numbers as Python's ``round``: a whole number divided by a power of ten is the double that is nearest to
     the decimal. Where a product may have been rounded over a half, Python decides.
     """
     known = np.isfinite(values)
-    held = np.where(known, values, 0.0)
+    finite = np.where(known, values, 0.0)
     with np.errstate(divide="ignore"):
-        power = np.where(held != 0, np.floor(np.log10(np.abs(held))), 0.0)
+        power = np.where(finite != 0, np.floor(np.log10(np.abs(finite))), 0.0)
     decimals = np.clip(_DIGITS - 1 - power, 0, _MOST_DECIMALS).astype(np.int64)
     scale = _POWERS[decimals]
-    scaled = held * scale
-    found = np.rint(scaled) / scale
+    scaled = finite * scale
+    rounded = np.rint(scaled) / scale
     for at in zip(*np.nonzero(np.abs(np.abs(scaled - np.trunc(scaled)) - 0.5) < _NEARLY_HALF), strict=True):
-        found[at] = round(float(held[at]), int(decimals[at]))
-    return np.where(known, found, np.nan)
+        rounded[at] = round(float(finite[at]), int(decimals[at]))
+    return np.where(known, rounded, np.nan)

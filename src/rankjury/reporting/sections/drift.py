@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 from math import isfinite, isnan
-from typing import Any
 
 from rankjury.core.text import json_text, plural
 from rankjury.evaluation.drift import Churn, Drift, DriftTest, MovedValue
@@ -11,7 +10,7 @@ from rankjury.reporting.charts.sections import drift_chart
 from rankjury.reporting.sections import SectionBlock, renderer
 from rankjury.reporting.tables import CellStyle, TableCell, TextTable, make_table
 from rankjury.retrieval.hints import Hint
-from rankjury.stats.formatting import NO_VALUE, format_p, format_percent, format_value
+from rankjury.stats.formatting import NO_VALUE, format_difference, format_p, format_percent, format_value
 
 DRIFTS_SCHEMA = "rankjury.drifts/1"
 _DECIMALS = 4
@@ -33,12 +32,10 @@ def render(report: Report, brief: bool) -> SectionBlock | None:
         churn = [] if drift.churn is None else [_churn_line(drift.churn)]
         lines.append(f"Drift of {drift.system} since {drift.old_source}")
         lines += [f"  {line.strip()}" for line in (*churn, *_change_lines(drift), *_verdict_lines(drift))]
-    lines = [*lines, "All of it: rankjury drift NEW OLD"] if lines else []
-    return (
-        SectionBlock("Drift", lines=lines, charts=lambda: list(filter(None, [drift_chart(report)])), order=52)
-        if lines
-        else None
-    )
+    if not lines:
+        return None
+    lines.append("All of it: rankjury drift NEW OLD")
+    return SectionBlock("Drift", lines=lines, charts=lambda: list(filter(None, [drift_chart(report)])), order=52)
 
 
 def drift_block(drift: Drift, hints: Sequence[Hint] = ()) -> SectionBlock:
@@ -47,25 +44,17 @@ def drift_block(drift: Drift, hints: Sequence[Hint] = ()) -> SectionBlock:
     if drift.churn is not None:
         tables.append(_churn_table(drift.churn))
     lines = [*_change_lines(drift), *_verdict_lines(drift), *(f"Hint: {hint.text}" for hint in hints)]
-    return SectionBlock(
-        f"{drift.system} of {drift.source} beside {drift.old_system} of {drift.old_source}", tables, lines
-    )
+    title = f"{drift.system} of {drift.source} beside {drift.old_system} of {drift.old_source}"
+    return SectionBlock(title, tables, lines)
 
 
 def _moves_table(drift: Drift) -> TextTable:
     """Return the values that the rule is about."""
     rows: list[list[str | TableCell]] = []
-    for one in drift.moved:
-        within = _WITHIN[one.within]
-        rows.append(
-            [
-                one.figure,
-                _format_figure(one.old),
-                _format_figure(one.new),
-                _format_change(one),
-                TableCell(within, _STYLES.get(within, "")),
-            ]
-        )
+    for move in drift.moved:
+        within = _WITHIN[move.within]
+        values = [_format_figure(move.old), _format_figure(move.new), _format_change(move)]
+        rows.append([move.figure, *values, TableCell(within, _STYLES.get(within, ""))])
     relative = any(move.relative_to == "mean" for move in drift.moved)
     notes = ["* as a share of the mean: a spread next to 0 doubles by rounding alone"] if relative else []
     header = ["figure", "old", "new", "change", f"±{format_percent(drift.allowed)}"]
@@ -84,13 +73,13 @@ def _format_change(move: MovedValue) -> str:
 
 
 def _tested_table(tested: Sequence[DriftTest]) -> TextTable:
-    """Means over the queries in common, the difference as a share, and how sure it is."""
+    """Return means over the queries in common, the difference as a share, and how sure it is."""
     rows = []
     for test in tested:
-        found, short = test.comparison, _STANDINGS[test.standing].partition(":")[0]
-        means = f"{_format_figure(found.baseline_mean)} → {_format_figure(found.mean)}"
-        p = format_p(found.p_holm, at_floor=found.at_floor)
-        rows.append([found.measure, means, _format_relative(test), p, short])
+        comparison, short = test.comparison, _STANDINGS[test.standing].partition(":")[0]
+        means = f"{_format_figure(comparison.baseline_mean)} → {_format_figure(comparison.mean)}"
+        p = format_p(comparison.p_holm, at_floor=comparison.at_floor)
+        rows.append([comparison.measure, means, _format_relative(test), p, short])
     header = ["mean of", "old → new", "change", "p", "the difference is"]
     title = f"The same queries ({tested[0].comparison.n:,}), before and after"
     return make_table(header, rows, text=(0, 4), wraps=(0, 4), title=title)
@@ -98,13 +87,10 @@ def _tested_table(tested: Sequence[DriftTest]) -> TextTable:
 
 def _format_relative(test: DriftTest) -> str:
     """``+0.8 % [+0.5, +1.1]``"""
-    found = test.comparison
-    if found.relative is None:
+    share, ends = test.comparison.relative, test.comparison.relative_ci
+    if share is None:
         return NO_VALUE
-    ends = found.relative_ci
-    return _format_share(found.relative) + (
-        f" [{', '.join(_format_signed(100 * end) for end in ends)}]" if ends else ""
-    )
+    return _format_share(share) + (f" [{', '.join(_format_signed(100 * end) for end in ends)}]" if ends else "")
 
 
 def _churn_line(churn: Churn) -> str:
@@ -116,38 +102,37 @@ def _churn_line(churn: Churn) -> str:
 
 
 def _churn_table(churn: Churn) -> TextTable:
-    """The queries whose first items changed most."""
-    rows = [
-        [one.query, format_value(one.overlap, 2), format_value(one.rbo, 2), " ".join(one.gone) or NO_VALUE,
-         " ".join(one.new) or NO_VALUE]
-        for one in churn.most
-    ]  # fmt: skip
+    """Return the queries whose first items changed most."""
+    rows = []
+    for one in churn.most:
+        items = (" ".join(names) or NO_VALUE for names in (one.gone, one.new))
+        rows.append([one.query, format_value(one.overlap, 2), format_value(one.rbo, 2), *items])
     header = ["query", "overlap", "RBO", "gone", "new"]
     return make_table(header, rows, text=(0, 3, 4), wraps=(0, 3, 4), title=_churn_line(churn))
 
 
 def _change_lines(drift: Drift) -> Iterator[str]:
-    found = drift.circumstances
-    if found.changed:
-        yield f"Changed: {' · '.join(map(str, found.changed))}"
-    elif not found.undeclared and not found.unknown:
+    about = drift.circumstances
+    if about.changed:
+        yield f"Changed: {' · '.join(map(str, about.changed))}"
+    elif not about.undeclared and not about.unknown:
         yield "Changed: nothing, by what is declared and what can be told"
-    for sentence in found.undeclared:
+    for sentence in about.undeclared:
         yield f"Undeclared: {sentence}"
-    if found.unknown:
-        yield f"Not known: whether {', '.join(found.unknown)} changed (declare versions under [meta] in the plan)"
+    if about.unknown:
+        yield f"Not known: whether {', '.join(about.unknown)} changed (declare versions under [meta] in the plan)"
 
 
 def _verdict_lines(drift: Drift) -> Iterator[str]:
-    """The rule and the statistics, each in its own right."""
-    moved = {one.figure: one for one in drift.moved}
+    """Yield what the rule and what the test says of each mean, and the verdict."""
+    moved = {move.figure: move for move in drift.moved}
     allowed = f"±{format_percent(drift.allowed)}"
-    for one in drift.tested:
-        label = one.comparison.measure.removesuffix(" mean")
+    for test in drift.tested:
+        label = test.comparison.measure.removesuffix(" mean")
         within = moved[f"{label} mean"].within
-        joint = "and" if within is (one.standing in ("same", "noise")) else "but"
+        joint = "and" if within is (test.standing in ("same", "noise")) else "but"
         rule = f"{_WITHIN[within]} {allowed}" if within is not None else f"not judged by {allowed}"
-        yield f"{label}: {_format_relative(one)}, {rule}, {joint} {_STANDINGS[one.standing]}"
+        yield f"{label}: {_format_relative(test)}, {rule}, {joint} {_STANDINGS[test.standing]}"
     worst = drift.worst
     if worst is None or not worst.change:
         moved_most = ": no figure moved"
@@ -158,11 +143,11 @@ def _verdict_lines(drift: Drift) -> Iterator[str]:
 
 
 def drifts_to_json(drifts: Sequence[Drift], *, strict: bool) -> str:
-    """The verdict over all systems, and each."""
+    """Return the verdict over all systems, and each drift."""
     outcomes = [drift.outcome for drift in drifts]
-    verdict = next((one for one in ("fail", "unsure") if one in outcomes), "pass")
-    form: dict[str, Any] = {"schema": DRIFTS_SCHEMA, "verdict": verdict, "strict": strict}
-    return json_text(form | {"drifts": [one.to_json() for one in drifts]})
+    verdict = next((outcome for outcome in ("fail", "unsure") if outcome in outcomes), "pass")
+    about = {"schema": DRIFTS_SCHEMA, "verdict": verdict, "strict": strict}
+    return json_text(about | {"drifts": [drift.to_json() for drift in drifts]})
 
 
 def _format_share(share: float) -> str:
@@ -170,5 +155,4 @@ def _format_share(share: float) -> str:
 
 
 def _format_signed(value: float) -> str:
-    rounded = round(value, 1)
-    return f"{rounded:+.1f}".replace("-", "−") if rounded else "0.0"
+    return format_difference(value, None, decimals=1)

@@ -11,12 +11,11 @@ from rankjury.evaluation.sections import MeanStd, Stability
 from rankjury.reporting.charts.sections import frontier_chart, top1_charts
 from rankjury.reporting.sections import SectionBlock, renderer
 from rankjury.reporting.tables import TextTable, cut_name, make_table
-from rankjury.retrieval.bench.latency import Latency
+from rankjury.retrieval.bench.latency import Latency, Percentile
 from rankjury.retrieval.bench.result import IndexLatency, IndexLoss, IndexResult, MetricEquivalence
 from rankjury.retrieval.hints import Hint, Hints
-from rankjury.stats.formatting import format_percent
+from rankjury.stats.formatting import NO_VALUE, format_percent
 
-_KILO = 1_000
 _EXAMPLES_SHOWN, _ITEMS_SHOWN = 5, 3
 _LONGEST_NAME = 40
 _NOT_ON_PAGE = frozenset({"console", "markdown", "notebook", "pull-request"})
@@ -75,51 +74,46 @@ def render_hints(report: Report, brief: bool) -> SectionBlock | None:
     return SectionBlock("Hints", lines=lines, order=54) if lines else None
 
 
-def _index_table(found: Mapping[str, IndexResult]) -> TextTable:
+def _index_table(indexes: Mapping[str, IndexResult]) -> TextTable:
     """Return one row per index."""
-    k = next(iter(found.values())).recall.k
+    rows = []
+    for name, one in indexes.items():
+        given = ", ".join(f"{param} {value}" for param, value in one.given.items())
+        ci = "" if one.recall.ci is None else f" [{one.recall.ci[0]:.3f}, {one.recall.ci[1]:.3f}]"
+        recall = [f"{one.recall.mean:.3f}{ci}", f"{one.recall.p5:.3f}"] if one.recall.n > 0 else [NO_VALUE] * 2
+        timed = None if one.latency is None else one.latency.index_only or one.latency.end_to_end
+        rows.append(
+            [
+                name,
+                f"{one.engine} ({given})" if given else one.engine,
+                *recall,
+                NO_VALUE if one.own_exact is None else f"{one.own_exact.mean:.3f}",
+                f"{one.build_seconds * 1000:.0f} ms" if one.build_seconds < 1 else f"{one.build_seconds:.1f} s",
+                _format_size(one.size_bytes),
+                NO_VALUE if timed is None else _format_ms(timed.p95.ms),
+            ]
+        )
+    k = next(iter(indexes.values())).recall.k
     header = ["index", "engine", f"ANN recall@{k}", "5th pct", "own exact", "build", "size", "p95 ms"]
-    rows = [_row(name, one) for name, one in found.items()]
     return make_table(header, rows, text=(0, 1), wraps=(0, 1)).dropping("own exact", "engine", "build")
 
 
-def _row(name: str, one: IndexResult) -> list[str]:
-    own = "–" if one.own_exact is None else f"{one.own_exact.mean:.3f}"
-    p95 = "–" if one.latency is None else _format_ms((one.latency.index_only or one.latency.end_to_end).p95.ms)
-    given = ", ".join(f"{param} {value}" for param, value in one.given.items())
-    recall = f"{one.recall.mean:.3f}"
-    if one.recall.ci is not None:
-        recall += f" [{one.recall.ci[0]:.3f}, {one.recall.ci[1]:.3f}]"
-    known = one.recall.n > 0
-    return [
-        name,
-        f"{one.engine} ({given})" if given else one.engine,
-        recall if known else "–",
-        f"{one.recall.p5:.3f}" if known else "–",
-        own,
-        f"{one.build_seconds * _KILO:.0f} ms" if one.build_seconds < 1 else f"{one.build_seconds:.1f} s",
-        _format_size(one.size_bytes),
-        p95,
-    ]
-
-
-def _latency_table(found: Mapping[str, IndexResult]) -> TextTable:
+def _latency_table(indexes: Mapping[str, IndexResult]) -> TextTable:
     """Return one row per way of asking, with and, where that is too wide, without intervals."""
+    timed = {name: one.latency for name, one in indexes.items() if one.latency is not None}
+    loops: list[tuple[str, str, Latency]] = []
+    for name, one in timed.items():
+        ways = [("search alone", one.index_only), ("end to end", one.end_to_end)]
+        ways += [(plural(each.concurrency, "caller", "callers"), each) for each in one.closed if each.concurrency > 1]
+        ways += [(f"{one.open.rate:g} a second", one.open)] if one.open is not None else []
+        loops += [(name, way, loop) for way, loop in ways if loop is not None]
     header = ["index", "asked", "p50 ms", "p95 ms", "p99 ms", "max ms", "queries/s", "failed"]
-    timed = {name: one.latency for name, one in found.items() if one.latency is not None}
     layouts = []
     for intervals in (True, False):
         rows = []
-        for name, one in timed.items():
-            ways = [("search alone", one.index_only), ("end to end", one.end_to_end)]
-            ways += [
-                (f"{plural(loop.concurrency, 'caller', 'callers')}", loop)
-                for loop in one.closed
-                if loop.concurrency > 1
-            ]
-            if one.open is not None:
-                ways.append((f"{one.open.rate:g} a second", one.open))
-            rows += [_latency_row(name, way, loop, intervals) for way, loop in ways if loop is not None]
+        for name, way, loop in loops:
+            percentiles = [_format_percentile(loop.percentiles[share], intervals) for share in ("p50", "p95", "p99")]
+            rows.append([name, way, *percentiles, _format_ms(loop.max_ms), f"{loop.qps:,.0f}", f"{loop.failed:,}"])
         layouts.append(make_table(header, rows, text=(0, 1), wraps=(0, 1), notes=_clock_notes(list(timed.values()))))
     return replace(layouts[0], narrower=tuple(layouts[1:]))
 
@@ -128,13 +122,8 @@ def _clock_notes(timed: Sequence[IndexLatency]) -> list[str]:
     """Return what the clock itself costs, and what end to end includes."""
     if not timed:
         return []
-    loops = [
-        loop
-        for timings in timed
-        for loop in (timings.index_only or timings.end_to_end, timings.end_to_end, *timings.closed)
-    ]
-    overhead = max(loop.overhead_us for loop in loops)
-    collected = sum(loop.gc_ms for loop in loops)
+    loops = [loop for one in timed for loop in (one.index_only or one.end_to_end, one.end_to_end, *one.closed)]
+    overhead, collected = max(loop.overhead_us for loop in loops), sum(loop.gc_ms for loop in loops)
     whole = " or ".join(dict.fromkeys(" + ".join(one.includes) for one in timed))
     return [
         f"each query alone, {loops[0].n:,} times in all; end to end: {whole}; "
@@ -142,20 +131,14 @@ def _clock_notes(timed: Sequence[IndexLatency]) -> list[str]:
     ]
 
 
-def _latency_row(name: str, way: str, latency: Latency, intervals: bool) -> list[str]:
-    percentiles = [_format_percentile(latency, share, intervals) for share in ("p50", "p95", "p99")]
-    return [name, way, *percentiles, _format_ms(latency.max_ms), f"{latency.qps:,.0f}", f"{latency.failed:,}"]
+def _format_percentile(percentile: Percentile, interval: bool) -> str:
+    text, ci = _format_ms(percentile.ms), percentile.ci
+    if ci is None or not interval:
+        return text
+    return f"{text} [{_format_ms(ci[0])}, {_format_ms(ci[1])}{'' if percentile.bounded else '+'}]"
 
 
-def _format_percentile(latency: Latency, name: str, interval: bool) -> str:
-    one = latency.percentiles[name]
-    if one.ci is None or not interval:
-        return _format_ms(one.ms)
-    above = "" if one.bounded else "+"
-    return f"{_format_ms(one.ms)} [{_format_ms(one.ci[0])}, {_format_ms(one.ci[1])}{above}]"
-
-
-def _filters_table(found: Mapping[str, IndexResult]) -> TextTable:
+def _filters_table(indexes: Mapping[str, IndexResult]) -> TextTable:
     """Return one row per filter, the most selective first."""
     rows = [
         [
@@ -163,10 +146,10 @@ def _filters_table(found: Mapping[str, IndexResult]) -> TextTable:
             part.filter,
             f"{part.items:,} ({format_percent(part.selectivity, 1)})",
             f"{part.queries:,}",
-            "–" if part.recall != part.recall else f"{part.recall:.3f}",
+            NO_VALUE if isnan(part.recall) else f"{part.recall:.3f}",
             _format_ms(part.p95_ms),
         ]
-        for name, one in found.items()
+        for name, one in indexes.items()
         for part in one.filters
     ]
     header = ["index", "filter", "items pass", "queries", "ANN recall", "p95 ms"]
@@ -174,58 +157,57 @@ def _filters_table(found: Mapping[str, IndexResult]) -> TextTable:
 
 
 def _format_spread(spread: MeanStd) -> str:
-    if spread.mean != spread.mean:
-        return "–"
-    return _signed(spread.mean) + (f" ± {spread.std:.4f}" if spread.std == spread.std else "")
+    if isnan(spread.mean):
+        return NO_VALUE
+    return _signed(spread.mean) + ("" if isnan(spread.std) else f" ± {spread.std:.4f}")
 
 
-def _lines(found: Mapping[str, IndexResult]) -> Iterator[str]:
-    """Return whose fault a loss is; whether cosine and inner product agree; what proves how it was searched."""
-    for name, one in found.items():
+def _lines(indexes: Mapping[str, IndexResult]) -> Iterator[str]:
+    """Yield what causes a loss; whether cosine and inner product agree; what proves how it was searched."""
+    for name, one in indexes.items():
         if one.loss is not None and not isnan(one.loss.index.mean):
             yield f"{name}: {_format_loss(one.loss, filtered=bool(one.filters))}"
         if one.equivalence is not None and one.equivalence.differing:
             yield f"{name}: {_format_differing(one.equivalence)}"
         yield from (f"{name}: {note}" for note in one.facts.get("notes", ()))
-    agreeing = [name for name, one in found.items() if one.equivalence and not one.equivalence.differing]
+    agreeing = [name for name, one in indexes.items() if one.equivalence and not one.equivalence.differing]
     if agreeing:
         yield f"cosine and inner product rank alike on normalised vectors: {', '.join(agreeing)}"
 
 
-def _format_differing(found: MetricEquivalence) -> str:
+def _format_differing(metrics: MetricEquivalence) -> str:
     """``cosine and ip rank 2 queries differently, first q19 at rank 7: f012 (0.51234) or f034 (0.51231)``"""
-    example = found.example or {}
-    queries = plural(found.differing, "query", "queries")
-    chosen = [example[one] for one in found.metrics if one in example]
-    sides = " or ".join(f"{one['item']} ({one['score']:.5f})" for one in chosen)
-    why = "" if found.normalised else "; lengths are only nearly one"
+    example = metrics.example or {}
+    chosen = [example[metric] for metric in metrics.metrics if metric in example]
+    sides = " or ".join(f"{side['item']} ({side['score']:.5f})" for side in chosen)
+    why = "" if metrics.normalised else "; lengths are only nearly one"
     place = f"first {example.get('query')} at rank {example.get('rank')}: {sides}"
-    return f"{' and '.join(found.metrics)} rank {queries} differently, {place}{why}"
+    queries = plural(metrics.differing, "query", "queries")
+    return f"{' and '.join(metrics.metrics)} rank {queries} differently, {place}{why}"
 
 
 def _format_loss(loss: IndexLoss, *, filtered: bool) -> str:
     """``ndcg@10 of 1.000 ideal: the embedding loses 0.120, the index 0.003 [0.000, 0.007]``"""
     ci = loss.index_loss.ci
-    interval = "" if ci is None else f" [{_signed(ci[0])}, {_signed(ci[1])}]"
-    lost = f"{_signed(loss.index_loss.mean)}{interval}"
-    who = "the embedding and the filter lose" if filtered else "the embedding loses"
-    return f"{loss.measure}, ideal 1: {who} {loss.embedding_loss:.3f}, the index {lost}"
+    lost = _signed(loss.index_loss.mean) + ("" if ci is None else f" [{_signed(ci[0])}, {_signed(ci[1])}]")
+    causes = "the embedding and the filter lose" if filtered else "the embedding loses"
+    return f"{loss.measure}, ideal 1: {causes} {loss.embedding_loss:.3f}, the index {lost}"
 
 
 def _signed(value: float) -> str:
-    """With four decimals; what rounds to nothing has no sign."""
+    """Return a value with four decimals; what rounds to 0 has no sign."""
     return f"{value:z.4f}".replace("-", "−")
 
 
 def _format_ms(value: float) -> str:
-    if value != value:
-        return "–"
+    if isnan(value):
+        return NO_VALUE
     return f"{value:.3f}" if value < 1 else f"{value:.2f}" if value < 10 else f"{value:.0f}"
 
 
 def _format_size(size: int | None) -> str:
     if size is None:
-        return "–"
+        return NO_VALUE
     for unit, of in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
         if size >= of:
             return f"{size / of:.1f} {unit}"

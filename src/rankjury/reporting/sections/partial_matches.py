@@ -1,6 +1,7 @@
 """Renderer of partial matches: results keyword by keyword, what is missed most, how well texts were mapped."""
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from math import isnan
 from typing import Any
 
@@ -13,10 +14,7 @@ from rankjury.reporting.tables import TextTable, make_table
 from rankjury.stats.formatting import format_percent
 
 HAS, LACKS = "✓", "✗"
-_KEYWORDS_SHOWN = 8
 _QUERIES_SHOWN = 2
-_INSTEAD_SHOWN, _INSTEAD_IN_BRIEF = 3, 2
-_LOOK_ALIKES_SHOWN = 3
 _SMALL = 0.1
 """Where all scores are smaller, as fused ones are, two decimals do not tell them apart."""
 
@@ -32,10 +30,7 @@ def render(report: Report, brief: bool) -> SectionBlock | None:
     tables: list[TextTable] = []
     lines: list[str] = []
     for system in list(found)[-1:] if brief else found:
-        tables += [
-            *_query_tables(report, system),
-            missed_table(found[system], system, _INSTEAD_IN_BRIEF if brief else _INSTEAD_SHOWN),
-        ]
+        tables += [*_query_tables(report, system), missed_table(found[system], system, 2 if brief else 3)]
         lines += _summary_lines(report, system)
     if quality is not None:
         tables.append(quality)
@@ -43,12 +38,12 @@ def render(report: Report, brief: bool) -> SectionBlock | None:
 
 
 def _query_tables(report: Report, system: str) -> Iterator[TextTable]:
-    """The queries that the plan wants to be shown, or the worst that found part of what it asked for."""
+    """Yield the queries that the plan wants to be shown, or the worst that found part of what they asked for."""
     partial = report.sections_of(PartialMatches)[system]
     for query in (report.section(Keywords) or Keywords()).get("show") or _worst_queries(report, system):
-        looked = partial.of(query)
-        if looked is not None and looked.results:
-            yield _result_table(report, system, looked, partial)
+        matches = partial.of(query)
+        if matches is not None and matches.results:
+            yield _result_table(report, system, matches, partial)
 
 
 def _worst_queries(report: Report, system: str) -> list[str]:
@@ -71,17 +66,18 @@ def _is_partial(result: ResultMatch) -> bool:
 def _result_table(report: Report, system: str, looked: QueryMatches, partial: PartialMatches) -> TextTable:
     """Return the results of a query, with its keywords above and its scores below."""
     text = report.query_text(looked.query)
-    group_of = {one.name: one.group for one in partial.keywords}
-    keywords = {one: one.removeprefix(f"{group_of[one]}=") for one in looked.keywords}
-    groups = list(dict.fromkeys(group_of[one] for one in looked.keywords))
+    group_of = {keyword.name: keyword.group for keyword in partial.keywords}
+    keywords = {name: name.removeprefix(f"{group_of[name]}=") for name in looked.keywords}
+    groups = list(dict.fromkeys(group_of[name] for name in looked.keywords))
     decimals = 2 if any(abs(result.score or 0) >= _SMALL for result in looked.results) else 4
     rows, narrow = [], []
-    for one in looked.results:
-        head = [str(one.rank), "–" if one.score is None else f"{one.score:.{decimals}f}", report.name_of(one.item)]
-        marks = {keyword: f"{HAS if keyword in one.has else LACKS} {name}" for keyword, name in keywords.items()}
+    for result in looked.results:
+        score = "–" if result.score is None else f"{result.score:.{decimals}f}"
+        head = [str(result.rank), score, report.name_of(result.item)]
+        marks = {keyword: f"{HAS if keyword in result.has else LACKS} {name}" for keyword, name in keywords.items()}
         by_group = [" ".join(mark for keyword, mark in marks.items() if group_of[keyword] == group) for group in groups]
-        lacking = " ".join(mark for keyword, mark in marks.items() if keyword not in one.has)
-        verdict = _format_match(one, partial.threshold)
+        lacking = " ".join(mark for keyword, mark in marks.items() if keyword not in result.has)
+        verdict = _format_match(result, partial.threshold)
         rows.append([*head, *by_group, verdict])
         narrow.append([*head, lacking, verdict])
     names = list(keywords.values())
@@ -136,23 +132,14 @@ def missed_table(partial: PartialMatches, system: str, most: int) -> TextTable:
         if keyword.lacking
     ]
     header = ["keyword", "group", "queries", "lacking", "share", "instead"]
-    short = make_table(
-        header, [[*row[:-1], row[-1].partition(",")[0]] for row in rows], text=(0, 1, 5), wraps=(0, 1, 5),
-        shown=_KEYWORDS_SHOWN,
-    )  # fmt: skip
-    return make_table(
-        header,
-        rows,
-        text=(0, 1, 5),
-        wraps=(0, 1, 5),
-        title=f"Missed most in the first {partial.k} of {system}",
-        narrower=[short, short.without("group")],
-        shown=_KEYWORDS_SHOWN,
-    )
+    first = [[*row[:-1], row[-1].partition(",")[0]] for row in rows]
+    short, whole = (make_table(header, cells, text=(0, 1, 5), wraps=(0, 1, 5), shown=8) for cells in (first, rows))
+    title = f"Missed most in the first {partial.k} of {system}"
+    return replace(whole, title=title, narrower=(short, short.without("group")))
 
 
 def _summary_lines(report: Report, system: str) -> Iterator[str]:
-    """What the results of all queries come to, in words."""
+    """Yield what the results of all queries come to."""
     partial = report.sections_of(PartialMatches)[system]
     counts = partial.results
     total = counts.whole + counts.some + counts.none
@@ -163,11 +150,11 @@ def _summary_lines(report: Report, system: str) -> Iterator[str]:
     if by_group:
         yield f"Lacking by group: {by_group}"
     if partial.look_alikes:
-        told = "; ".join(
+        pairs = "; ".join(
             f"{look_alike.item} to {look_alike.query} ({look_alike.score:.2f}, lacks {', '.join(look_alike.lacks)})"
-            for look_alike in partial.look_alikes[:_LOOK_ALIKES_SHOWN]
+            for look_alike in partial.look_alikes[:3]
         )
-        yield f"Look-alikes, most alike though not relevant: {told}"
+        yield f"Look-alikes, most alike though not relevant: {pairs}"
     alike = partial.alike
     if alike is not None and alike.others is not None:
         right = "" if alike.relevant is None else f", relevant ones {format_percent(alike.relevant, 1)}"
@@ -178,17 +165,14 @@ def _summary_lines(report: Report, system: str) -> Iterator[str]:
 
 
 def quality_table(report: Report) -> TextTable | None:
-    """How well each method mapped the texts, where it can be told."""
-    found: Mapping[str, Any] = (report.section(Keywords) or Keywords()).get("quality", {})
-    if not found:
+    """Return how well each method mapped the texts, where their keywords are known."""
+    methods: Mapping[str, Any] = (report.section(Keywords) or Keywords()).get("quality", {})
+    if not methods:
         return None
-    rows = [
-        [method, *(_format_share(one[name]) for name in ("precision", "recall", "f1", "exact")), f"{one['n']:,}"]
-        for method, one in found.items()
-    ]
+    rows = []
+    for method, quality in methods.items():
+        shares = (quality[name] for name in ("precision", "recall", "f1", "exact"))
+        cells = ("–" if share is None else f"{share:.3f}" for share in shares)
+        rows.append([method, *cells, f"{quality['n']:,}"])
     header = ["method", "precision", "recall", "F1", "wholly right", "texts"]
     return make_table(header, rows, wraps=(0,), title="Texts mapped onto keywords, compared with the given keywords")
-
-
-def _format_share(value: float | None) -> str:
-    return "–" if value is None else f"{value:.3f}"

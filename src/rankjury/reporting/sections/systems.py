@@ -1,6 +1,7 @@
 """Renderers of what any system may have: quantiles, scores of its first items, and what it is made of."""
 
 from collections.abc import Mapping
+from functools import partial
 from math import isnan
 from typing import Any
 
@@ -27,14 +28,10 @@ def quantiles_table(report: Report) -> TextTable:
     known = {name: quantiles.measures for name, quantiles in report.sections_of(Quantiles).items()}
     entries = [(label, name, of[label]) for label in report.labels for name, of in known.items() if label in of]
     shares = entries[0][2].at if entries else ()
-    rows = [
-        [
-            report.both_names(label),
-            name,
-            *(NO_VALUE if isnan(value) else f"{value:.4f}" for value in one.at.values()),
-        ]
-        for label, name, one in entries
-    ]
+    rows = []
+    for label, name, quantiles in entries:
+        cells = (NO_VALUE if isnan(value) else f"{value:.4f}" for value in quantiles.at.values())
+        rows.append([report.both_names(label), name, *cells])
     error = max((one.relative_error for _, _, one in entries), default=0)
     rounded = f"; counted after rounding, off by {format_percent(error, 2)} at most" if error else ""
     header = ["measure", "system", *(format_percent(float(share)) for share in shares)]
@@ -44,10 +41,8 @@ def quantiles_table(report: Report) -> TextTable:
 @renderer("first_scores")
 def render_first_scores(report: Report, brief: bool) -> SectionBlock | None:
     """Return the distribution of the scores of first items, for writers that draw."""
-
-    return SectionBlock(
-        "Scores of first items", charts=lambda: first_charts(report), order=49, only=frozenset({"html"})
-    )
+    charts = partial(first_charts, report)
+    return SectionBlock("Scores of first items", charts=charts, order=49, only=frozenset({"html"}))
 
 
 @renderer("facts")
@@ -64,8 +59,7 @@ def _fusion_text(fusion: FusionFacts) -> str:
     """``rrf of anchor (0.5), content (0.25), vibe (0.25); c 60.0``"""
     weights = fusion.get("weights") or {}
     parts = [f"{name} ({weights[name]:g})" if name in weights else name for name in fusion.get("of") or ()]
-    others = {key: value for key, value in fusion.items() if key not in ("of", "method", "weights")}
-    more = _text(others)
+    more = _text({key: value for key, value in fusion.items() if key not in ("of", "method", "weights")})
     return f"{fusion.get('method')} of {', '.join(parts)}" + (f"; {more}" if more else "")
 
 

@@ -1,4 +1,4 @@
-"""A report seen by cut-off: for each system and measure, the estimates at 1, 3, 5 …"""
+"""Estimates of a report by cut-off, for each system and measure."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -40,13 +40,13 @@ class CutMeasure:
 
     @property
     def short(self) -> str:
-        """As it begins the names of columns: ``recall``."""
+        """The beginning of names of columns: ``recall``."""
         return self.name.lower()
 
 
 @dataclass(frozen=True)
 class CutoffGrid:
-    """What a report has of measures with a cut-off: systems × measures × ks."""
+    """The estimates of a report under measures with a cut-off: systems × measures × ks."""
 
     systems: tuple[str, ...]
     measures: tuple[CutMeasure, ...]
@@ -57,17 +57,17 @@ class CutoffGrid:
     """By system, spelling and k."""
 
     def at(self, system: str, measure: CutMeasure, k: int) -> Estimate | None:
-        """None where the report does not have it."""
+        """Return an estimate; None where the report does not have it."""
         return self.estimates.get((system, measure.spelling, k))
 
     def ks_of(self, measure: CutMeasure) -> tuple[int, ...]:
-        """The cut-offs at which any system has the measure."""
+        """Return the cut-offs at which any system has the measure."""
         return tuple(k for k in self.ks if any(self.at(system, measure, k) for system in self.systems))
 
     def row(self, system: str, measure: CutMeasure) -> tuple[Estimate | None, ...]:
-        """A system's estimates at the measure's cut-offs; None also where no query is defined."""
-        found = (self.at(system, measure, k) for k in self.ks_of(measure))
-        return tuple(one if one and one.n else None for one in found)
+        """Return a system's estimates at the measure's cut-offs; None also where no query is defined."""
+        estimates = (self.at(system, measure, k) for k in self.ks_of(measure))
+        return tuple(estimate if estimate and estimate.n else None for estimate in estimates)
 
     @property
     def over(self) -> str:
@@ -87,7 +87,7 @@ class CutoffGrid:
 
 
 def cutoff_grid(report: Report) -> CutoffGrid:
-    """The report's measures that have a cut-off; the others are left out."""
+    """Return the report's measures that have a cut-off."""
     estimates: dict[tuple[str, str, int], Estimate] = {}
     lower: dict[str, bool] = {}
     for system, label, spelling, k in cut_labels(report):
@@ -99,11 +99,13 @@ def cutoff_grid(report: Report) -> CutoffGrid:
             expected="measures at one k or several",
             hint="Ask for recall@1,recall@5,recall@10.",
         )
-    alike = Counter(_metric(spelling) for spelling in lower)
-    measures = tuple(
-        CutMeasure(_name(spelling, several=alike[_metric(spelling)] > 1), spelling, less)
-        for spelling, less in lower.items()
-    )
+    metrics = {spelling: spelling.partition("(")[0] for spelling in lower}
+    alike = Counter(metrics.values())
+    names = {
+        spelling: spelling if alike[metric] > 1 else _FAMILIAR.get(metric, metric)
+        for spelling, metric in metrics.items()
+    }
+    measures = tuple(CutMeasure(names[spelling], spelling, less) for spelling, less in lower.items())
     ks = tuple(sorted({k for _, _, k in estimates}))
     return CutoffGrid(tuple(report.systems), measures, ks, estimates)
 
@@ -119,20 +121,11 @@ def display_names(report: Report) -> dict[str, str]:
 
 def cut_labels(report: Report) -> Iterator[tuple[str, str, str, int]]:
     """Yield system, label, spelling without the cut-off, and the cut-off; unknown conventions are omitted."""
-    for system, found in report.systems.items():
-        for label, convention in found.conventions.items():
+    for system, result in report.systems.items():
+        for label, convention in result.conventions.items():
             try:
                 k = split_spelling(convention)[2]
             except RankjuryError:
                 continue
             if k is not None:
                 yield system, label, convention.rpartition("@")[0], k
-
-
-def _metric(spelling: str) -> str:
-    return spelling.partition("(")[0]
-
-
-def _name(spelling: str, *, several: bool) -> str:
-    metric = _metric(spelling)
-    return spelling if several else _FAMILIAR.get(metric, metric)

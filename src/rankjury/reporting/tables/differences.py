@@ -126,13 +126,12 @@ def comparison_table(report: Report) -> TextTable:
         compared = [comparison for comparison in report.comparisons if comparison.measure == label]
         for number, one in enumerate(compared):
             if number == 0:
-                mean = _mean(one.baseline_mean, one)
+                mean = format_mean(one.baseline_mean, one)
                 rows.append([report.both_names(label), one.baseline, mean, "", "", "", ""])
             difference, mark, p, counts = _difference_cells(one, report.level)
             style = mark.style if isinstance(mark, TableCell) and mark.style != "noise" else ""
-            rows.append(
-                ["", one.system, _mean(one.mean, one), TableCell(str(difference), style), p, f"{one.n:,}", counts]
-            )
+            change = TableCell(str(difference), style)
+            rows.append(["", one.system, format_mean(one.mean, one), change, p, f"{one.n:,}", counts])
     header = ["measure", "system", "mean", f"difference [{format_percent(report.level)}]", "p", "n", "+/=/−"]
     notes = [f"{p_legend(report)} · +/=/−: {report.unit[1]} better, equal, worse"]
     notes += [LEGEND] if report.common_names else []
@@ -155,16 +154,15 @@ def before_after_table(comparisons: Sequence[Comparison], level: float, sides: S
         sides: What the earlier and the later run are called.
     """
     rows = []
-    for comparison in comparisons:
-        means = [_mean(comparison.baseline_mean, comparison), _mean(comparison.mean, comparison)]
-        rows.append(
-            [comparison.measure, comparison.system, *means, *_difference_cells(comparison, level), f"{comparison.n:,}"]
-        )
+    for one in comparisons:
+        means = [format_mean(one.baseline_mean, one), format_mean(one.mean, one)]
+        rows.append([one.measure, one.system, *means, *_difference_cells(one, level), f"{one.n:,}"])
     header = ["measure", "system", *sides, f"difference [{format_percent(level)}]", "", "p", "+/=/−", "n"]
     return make_table(header, rows, text=(0, 1, header.index("")), wraps=(0, 1))
 
 
-def _mean(mean: float, comparison: Comparison) -> str:
+def format_mean(mean: float, comparison: Comparison) -> str:
+    """Return a mean of a comparison with as many decimals as its interval justifies."""
     return format_value(mean, interval_decimals(comparison.ci)) if comparison.n else NO_VALUE
 
 
@@ -181,9 +179,9 @@ def power_lines(report: Report) -> Iterator[str]:
             continue
         needed = comparison.needed_for(report.detect, report.level)
         yield (
-            f"{comparison.system}: {plural(comparison.n, *report.unit)} can show {comparison.detectable:.2g} "
-            f"in {comparison.measure} "
-            f"({format_percent(POWER)} power); {report.detect:g} takes {f'{needed:,}' if needed else 'too many'}"
+            f"{comparison.system}: {plural(comparison.n, *report.unit)} can show {comparison.detectable:.2g} in "
+            f"{comparison.measure} ({format_percent(POWER)} power); {report.detect:g} takes "
+            f"{f'{needed:,}' if needed else 'too many'}"
         )
 
 

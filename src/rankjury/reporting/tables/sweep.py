@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from rankjury.retrieval.bench.sweep_result import Cost, SweepChoice, SweepPoint, SweepResult
 
 SCHEMA = "rankjury.sweeps/1"
-_INDENT = "  "
-_MEGABYTE = 1e6
 _MORE = ("p50", "p99", "per second")
 _OF_RECALL = 3
 """Decimals: a thousandth of recall is less than the interval of any common set of queries."""
@@ -27,8 +25,7 @@ _RIVALS = 5
 _COSTS = {"p95": "p95", "size": "size", "build": "time to build"}
 _FIGURES = (
     *("recall", "recall_low", "recall_high", "recall_p5", "n", "p50_ms", "p95_ms", "p95_low", "p95_high", "p99_ms"),
-    "p95_paired_ms",
-    *("qps", "failed_queries", "build_seconds", "size_bytes", "because"),
+    *("p95_paired_ms", "qps", "failed_queries", "build_seconds", "size_bytes", "because"),
 )
 
 
@@ -44,7 +41,8 @@ def print_sweep(sweep: "SweepResult", by: "Cost" = "p95") -> None:
 
 def sweep_table(sweep: "SweepResult", by: "Cost" = "p95") -> TextTable:
     """Return builds, and below each its searches; narrow terminals show no P50, P99 and queries per second."""
-    header = ["setting", _titled(f"recall@{sweep.k}", sweep.level), _titled("p95 ms", 0.95), *_MORE, ""]
+    level = "" if sweep.level is None else f" [{format_percent(sweep.level)}]"
+    header = ["setting", f"recall@{sweep.k}{level}", "p95 ms [95 %]", *_MORE, ""]
     marks = _marks(sweep, by)
     rows: list[list[str | TableCell]] = []
     before = None
@@ -58,14 +56,10 @@ def sweep_table(sweep: "SweepResult", by: "Cost" = "p95") -> TextTable:
         style: CellStyle = "better" if mark == "cheapest" else "fail" if mark == "failed" else ""
         more = [_format_ms(point.p50), _format_ms(point.p99), _format_number(point.qps)]
         beside = more if point.status == "measured" else [NO_VALUE] * 3
-        name = f"{_INDENT}{point.search_title}"
+        name = f"  {point.search_title}"
         rows.append([name, _format_recall(point), _format_quantile(point.p95), *beside, TableCell(mark, style)])
-    found = make_table(header, rows, text=(0, len(header) - 1), wraps=(0,))
-    return replace(found, narrower=(found.without(*_MORE),))
-
-
-def _titled(name: str, level: float | None) -> str:
-    return name if level is None else f"{name} [{format_percent(level)}]"
+    table = make_table(header, rows, text=(0, len(header) - 1), wraps=(0,))
+    return replace(table, narrower=(table.without(*_MORE),))
 
 
 def _marks(sweep: "SweepResult", by: "Cost") -> dict[int, str]:
@@ -108,13 +102,13 @@ def choice_lines(sweep: "SweepResult", by: "Cost" = "p95") -> Iterator[str]:
     if choice.point is None:
         yield f"{sweep.name}: nothing was measured that could meet {wanted}"
         return
-    told = {
+    outcome = {
         "sure": f"the cheapest setting (by {_COSTS[by]}) with {wanted}",
         "tied": f"one of {len(choice.rivals) + 1} settings with {wanted} that cannot be distinguished by {_COSTS[by]}",
         "unsure": f"no setting surely has {wanted}; the lowest {_COSTS[by]} of those whose means do",
         "none": f"no setting has {wanted}; nearest",
     }[choice.outcome]
-    yield f"{sweep.name}: {told}: {_format_setting(sweep, choice.point, by)}"
+    yield f"{sweep.name}: {outcome}: {_format_setting(sweep, choice.point, by)}"
     if choice.rivals:
         shown = "; ".join(_format_setting(sweep, rival, by) for rival in choice.rivals[:_RIVALS])
         more = len(choice.rivals) - _RIVALS
@@ -146,7 +140,7 @@ def format_targets(sweep: "SweepResult", choice: "SweepChoice") -> str:
 
 
 def _format_setting(sweep: "SweepResult", point: "SweepPoint", by: "Cost") -> str:
-    """With the mean P95 of the interleaved rounds where these decide, else with that of the first measurement."""
+    """Return a setting with the mean P95 of the interleaved rounds where these decide, else of the first one."""
     mean = sweep.times.mean(point) if sweep.times is not None and by == "p95" else None
     p95 = f"p95 {_format_quantile(point.p95)} ms" if mean is None else f"mean p95 {_format_number(mean)} ms"
     size = f", {_format_size(point.size_bytes)}" if point.size_bytes is not None else ""
@@ -162,16 +156,13 @@ def sweeps_to_markdown(sweeps: Sequence["SweepResult"], by: Sequence["Cost"] = (
     lines: list[str] = []
     for place, sweep in enumerate(sweeps):
         cost = by[place] if by else "p95"
-        found = sweep_table(sweep, cost)
-        names = [row[0].lstrip() for row in found.texts]  # indented by spaces that Markdown keeps
-        rows = [
-            ["\u00a0" * (len(row[0]) - len(name)) + name, *row[1:]]
-            for name, row in zip(names, found.texts, strict=True)
-        ]
+        table = sweep_table(sweep, cost)
+        # Indented by spaces that Markdown keeps.
+        rows = [["\u00a0" * (len(name) - len(name.lstrip())) + name.lstrip(), *cells] for name, *cells in table.texts]
         lines += [f"### {escape_markdown(sweep.name)}: recall@{sweep.k} and latency", ""]
-        lines += markdown_table(make_table(found.columns, rows))
-        told = [*omitted_lines(sweep), *choice_lines(sweep, cost)]
-        lines += ["", *(f"- {escape_markdown(line)}" for line in told), ""]
+        lines += markdown_table(make_table(table.columns, rows))
+        remarks = [*omitted_lines(sweep), *choice_lines(sweep, cost)]
+        lines += ["", *(f"- {escape_markdown(line)}" for line in remarks), ""]
     return "\n".join(lines)
 
 
@@ -196,10 +187,11 @@ def _csv_rows(sweep: "SweepResult", by: "Cost") -> Iterator[dict[str, Any]]:
         row |= {f"build.{name}": value for name, value in point.build.items()}
         row |= {f"search.{name}": value for name, value in point.search.items()}
         row |= {"frontier": id(point) in frontier, "cheapest": marks.get(id(point))}
-        row |= dict(zip(("recall_low", "recall_high"), point.recall_ci or (None, None), strict=True))
-        row |= {f"{name}_ms": one.ms if (one := getattr(point, name)) else None for name in ("p50", "p95", "p99")}
+        row["recall_low"], row["recall_high"] = point.recall_ci or (None, None)
+        for name, percentile in {"p50": point.p50, "p95": point.p95, "p99": point.p99}.items():
+            row[f"{name}_ms"] = None if percentile is None else percentile.ms
         row["p95_paired_ms"] = None if sweep.times is None else sweep.times.mean(point)
-        row |= dict(zip(("p95_low", "p95_high"), (point.p95 and point.p95.ci) or (None, None), strict=True))
+        row["p95_low"], row["p95_high"] = (point.p95 and point.p95.ci) or (None, None)
         yield row if point.status == "measured" else row | {"n": None, "failed_queries": None}
 
 
@@ -227,7 +219,7 @@ def _format_ms(one: "Percentile | None") -> str:
 
 
 def _decimals(value: float) -> int:
-    """For three digits."""
+    """Return the decimals for three digits."""
     return 3 if value < 1 else 2 if value < 10 else 1 if value < 100 else 0
 
 
@@ -236,5 +228,5 @@ def _format_number(value: float | None) -> str:
 
 
 def _format_size(octets: int | None) -> str:
-    """In megabytes of a million."""
-    return "" if octets is None else f"{_format_number(octets / _MEGABYTE)} MB"
+    """Return a size in megabytes of a million bytes."""
+    return "" if octets is None else f"{_format_number(octets / 1e6)} MB"

@@ -1,4 +1,4 @@
-"""One index in one file: the report's versioned form, and in front of it what a reader looks for first."""
+"""Writer of the results of one index: a summary for readers, then the report's versioned JSON."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -19,7 +19,7 @@ _META = ("dataset_version", "model_version", "index_params", "chunking_config", 
 
 
 def _check(request: OutputRequest) -> None:
-    """Refuse a file of an index that is not there."""
+    """Refuse the file of an unknown index."""
     name = request.system
     if name not in (request.indexes or ()):
         raise UsageError(
@@ -30,40 +30,37 @@ def _check(request: OutputRequest) -> None:
 
 @writer("evaluation", ".json", by_suffix=False, each="{index}", is_report=True, check=_check)
 def to_evaluation(report: Report, request: OutputRequest) -> str:
-    """Meta, quality, ANN, latency, stability, examples; then all that other commands read."""
-    system, gate = request.system or "", request.gate
-    alone = _alone(report, system)
+    """Return meta, quality, ANN, latency, stability and examples of an index; then all that other commands read."""
+    system = request.system or ""
     indexed, stability = report.sections_of(IndexResult)[system], report.sections_of(Stability)[system]
-    latency = None if indexed.latency is None else indexed.latency.to_json()
-    verdicts = [verdict.to_json() for verdict in gate.verdicts if verdict.system == system] if gate is not None else []
+    examples = report.sections_of(Examples).get(system, ())
+    verdicts = [] if request.gate is None else request.gate.verdicts
     summary = {
         "meta": _meta(report, system),
         "quality": _quality(report.estimates[system]),
         "ann": indexed.recall.to_json() | {"own_exact": to_json(indexed.own_exact)},
-        "latency": latency,
+        "latency": None if indexed.latency is None else indexed.latency.to_json(),
         "stability": {"k": stability.k, "top1": to_json(stability.top1), f"top{stability.k}": to_json(stability.topk)}
         | {"norm": to_json(stability.norm)},
-        "examples": _examples(report, system),
+        "examples": {
+            name: [example.to_json() for example in examples if example.kind == kind]
+            for name, kind in (("successes", "success"), ("failures", "failure"))
+        },
         "segments": [
             {"slice": part.name, "of": part.of, "n": part.n, "measures": _quality(part.estimates.get(system, {}))}
             for part in report.slices
         ],
-        "targets": verdicts,
+        "targets": [verdict.to_json() for verdict in verdicts if verdict.system == system],
     }
-    form = alone.to_json(queries=True)
-    form = {key: form[key] for key in ("schema", "rankjury")} | summary | form
-    return json_text(form)
+    form = _alone(report, system).to_json(queries=True)
+    return json_text({key: form[key] for key in ("schema", "rankjury")} | summary | form)
 
 
 def _quality(estimates: Mapping[str, Estimate]) -> dict[str, Any]:
-    """Every measure with its own n: a query may be defined under one measure and not under another."""
+    """Return every measure with its own n: a query may be defined under one measure and not under another."""
     return {
-        label: {
-            "mean": estimate.mean if estimate.n else None,
-            "ci": None if estimate.ci is None else list(estimate.ci),
-            "n": estimate.n,
-        }
-        for label, estimate in estimates.items()
+        label: {"mean": one.mean if one.n else None, "ci": one.ci and list(one.ci), "n": one.n}
+        for label, one in estimates.items()
     }
 
 
@@ -71,34 +68,30 @@ def _meta(report: Report, system: str) -> dict[str, Any]:
     declared: Mapping[str, Any] = report.provenance.get("meta") or {}
     indexed = report.sections_of(IndexResult)[system]
     query_set: Mapping[str, Any] = report.provenance.get("query_set") or {}
-    usual = {
+    defaults = {
         "index_params": {"engine": indexed.engine, "metric": indexed.metric}
         | {"build": dict(indexed.build), "search": dict(indexed.search), "vectors": dict(indexed.vectors)},
         "query_set_version": query_set.get("version"),
         "chunking_config": report.fact(system, "chunking"),
     }
-    meta = {key: declared.get(key, usual.get(key)) for key in _META}
-    meta |= {key: value for key, value in declared.items() if key not in meta}
-    beside = {"date": report.provenance.get("made"), "index": system, "query_set": dict(query_set)}
-    return meta | beside | {"fingerprints": dict(report.section(Fingerprints, system) or {})}
-
-
-def _examples(report: Report, system: str) -> dict[str, Any]:
-    shown = [one.to_json() for one in report.sections_of(Examples).get(system, ())]
-    return {
-        "successes": [one for one in shown if one["kind"] == "success"],
-        "failures": [one for one in shown if one["kind"] == "failure"],
-    }
+    meta = {key: defaults.get(key) for key in _META} | dict(declared)
+    meta |= {"date": report.provenance.get("made"), "index": system, "query_set": dict(query_set)}
+    return meta | {"fingerprints": dict(report.section(Fingerprints, system) or {})}
 
 
 def _alone(report: Report, system: str) -> Report:
-    """The report of this system only."""
+    """Return the report of this system only."""
 
     def own(by_system: Mapping[str, Any]) -> dict[str, Any]:
         return {name: value for name, value in by_system.items() if name == system}
 
-    found = report.section(Hints)
-    hints = None if found is None else Hints(tuple(one for one in found if one.system == system))
+    sections = {name: section for name, section in report.sections.items() if name not in ("hints", "spaces")}
+    if hints := Hints(tuple(hint for hint in report.section(Hints) or () if hint.system == system)):
+        sections["hints"] = hints
+    queries = report.queries
+    if queries is not None:
+        answers = None if queries.answers is None else queries.answers.only(system)
+        queries = replace(queries, scores=own(queries.scores), answers=answers)
     return replace(
         report,
         systems=own(report.systems),
@@ -106,14 +99,7 @@ def _alone(report: Report, system: str) -> Report:
         comparisons=(),
         changes=(),
         slices=tuple(replace(part, estimates=own(part.estimates), beside=()) for part in report.slices),
-        sections={name: section for name, section in report.sections.items() if name not in ("hints", "spaces")}
-        | ({"hints": hints} if hints else {}),
-        queries=None
-        if report.queries is None
-        else replace(
-            report.queries,
-            scores=own(report.scores),
-            answers=None if report.answers is None else report.answers.only(system),
-        ),
+        sections=sections,
+        queries=queries,
         warnings=tuple(warning for warning in report.warnings if warning.system in (None, system)),
     )

@@ -1,6 +1,6 @@
 """Reports, scores, comparisons and verdicts in a notebook: a snippet of HTML, self-contained, for light and dark pages.
 
-Colours are the page's own, there is no script, nothing is loaded, and whatever somebody named is escaped.
+Colours are those of the page, there is no script, nothing is loaded, and all names are escaped.
 """
 
 import re
@@ -14,10 +14,17 @@ from rankjury.evaluation.scores import Scores
 from rankjury.measures.measure import with_common_name
 from rankjury.reporting.sections import SectionBlock, render_sections
 from rankjury.reporting.tables import TextTable, about_line, first_labels, make_table
-from rankjury.reporting.tables.differences import changes_table, largest_losses, p_legend, slices_table, summary_table
+from rankjury.reporting.tables.differences import (
+    changes_table,
+    format_mean,
+    largest_losses,
+    p_legend,
+    slices_table,
+    summary_table,
+)
 from rankjury.reporting.writers.gate import verdict_counts, verdicts_table
 from rankjury.stats.comparison import Comparison
-from rankjury.stats.formatting import format_difference, format_estimate, format_p, format_value, interval_decimals
+from rankjury.stats.formatting import format_difference, format_estimate, format_p
 
 _MOST_ROWS = 60
 _MOST_LOSSES = 10
@@ -68,37 +75,27 @@ def _section(block: SectionBlock) -> str:
 
 @SNIPPETS.register("scores")
 def scores_snippet(scores: Scores) -> str:
-    common = scores.common_names
     rows = []
     for label in scores.labels:
-        one = scores.summary(label)
-        rows.append(
-            [with_common_name(label, common.get(label)), format_estimate(one), f"{one.n:,}", f"{one.undefined:,}"]
-        )
-    return _box(
-        _title(scores.title),
-        _table(make_table(["measure", "mean", "n", "undefined"], rows)),
-        _warnings([str(one) for one in scores.warnings]),
-    )
+        mean, name = scores.summary(label), with_common_name(label, scores.common_names.get(label))
+        rows.append([name, format_estimate(mean), f"{mean.n:,}", f"{mean.undefined:,}"])
+    table = _table(make_table(["measure", "mean", "n", "undefined"], rows))
+    return _box(_title(scores.title), table, _warnings([str(warning) for warning in scores.warnings]))
 
 
 @SNIPPETS.register("comparison")
 def comparison_snippet(comparison: Comparison) -> str:
-    decimals = interval_decimals(comparison.ci)
-    known = "–" if comparison.detectable is None else f"{comparison.detectable:.2g}"
+    detectable = "–" if comparison.detectable is None else f"{comparison.detectable:.2g}"
+    tally = " / ".join(f"{count:,}" for count in (comparison.better, comparison.equal, comparison.worse))
     rows = [
-        ["mean", format_value(comparison.mean, decimals) if comparison.n else "–"],
-        [f"mean of {comparison.baseline}", format_value(comparison.baseline_mean, decimals) if comparison.n else "–"],
+        ["mean", format_mean(comparison.mean, comparison)],
+        [f"mean of {comparison.baseline}", format_mean(comparison.baseline_mean, comparison)],
         ["difference", format_difference(comparison.difference, comparison.ci)],
         ["p, corrected after Holm", format_p(comparison.p_holm, at_floor=comparison.at_floor)],
         ["p by itself", format_p(comparison.p, at_floor=comparison.at_floor)],
-        *(
-            []
-            if comparison.whole
-            else [["better / equal / worse", f"{comparison.better:,} / {comparison.equal:,} / {comparison.worse:,}"]]
-        ),
+        *([] if comparison.whole else [["better / equal / worse", tally]]),
         ["n", f"{comparison.n:,}" + (f" ({comparison.left_out:,} undefined)" if comparison.left_out else "")],
-        ["difference that so many would show", known],
+        ["difference that so many would show", detectable],
     ]
     less = " (less is better)" if comparison.lower_is_better else ""
     title = f"{comparison.system} beside {comparison.baseline}: {comparison.measure}{less}"
@@ -113,7 +110,7 @@ def gate_snippet(gate: Gate) -> str:
 
 
 def _box(*parts: str) -> str:
-    """The whole: what is too wide scrolls within it, from the keyboard as well."""
+    """Return the whole snippet: what is too wide scrolls within it, from the keyboard as well."""
     return f'<div tabindex="0" style="{_BOX}">{"".join(parts)}</div>'
 
 
@@ -161,6 +158,6 @@ def _warnings(warnings: Sequence[str]) -> str:
 
 
 def _escape(text: str, longest: int = _LONGEST_CELL) -> str:
-    """Somebody's text as text; one that may be read from the right turns no direction but its own."""
+    """Escape a text; one that may be written from right to left does not change the direction of what follows."""
     kept = escape(_CONTROLS.sub("�", text if len(text) <= longest else f"{text[: longest - 1]}…"))
     return kept if kept.translate(_OURS).isascii() else f"<bdi>{kept}</bdi>"

@@ -1,12 +1,13 @@
 """A report for a pull request: Markdown that begins with what a reviewer must know, and is never too long for GitHub.
 
-Names are somebody's data: none of them mentions a person, refers to an issue, loads a picture or breaks a table.
+Names are untrusted: none of them mentions a person, refers to an issue, loads a picture or breaks a table.
 """
 
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import accumulate
 
 from rankjury.core.text import escape_markdown, plural
 from rankjury.core.version import __version__
@@ -20,9 +21,9 @@ from rankjury.reporting.writers.gate import verdict_counts, verdicts_table
 from rankjury.reporting.writers.markdown import markdown_table, section_lines
 
 LONGEST = 65_536
-"""So many characters GitHub takes in a comment."""
+"""Characters that GitHub takes in a comment."""
 _KEPT_FREE = 1_000
-"""For the last lines, and the note that something was cut."""
+"""Characters for the last lines, and the note that something was cut."""
 _LONGEST_CELL = 160
 _WORST_SLICES = 5
 _LARGEST_LOSSES = 5
@@ -33,7 +34,7 @@ _SPELLING = re.compile(r"\w[\w(),=@.+ -]{0,158}[\w)]", re.ASCII)
 
 @dataclass(frozen=True)
 class CommentPart:
-    """A piece of the summary: a table that may be cut after any of its rows, and what stands around it."""
+    """A piece of the summary: a table that may be cut after any of its rows, and the lines around it."""
 
     before: Sequence[str]
     rows: Sequence[str]
@@ -49,28 +50,22 @@ def to_comment(report: Report, request: OutputRequest | None = None) -> str:
 
 
 def _joined(parts: Sequence[CommentPart], last: str) -> str:
-    """As much as fits: a part that does not is cut after the row that still does, and the rest is left out."""
+    """Return as much as fits: a part that does not is cut after the last row that does, and the rest is omitted."""
     lines: list[str] = []
     room = LONGEST - _KEPT_FREE - len(last)
     for part in parts:
         room -= _size(part.before) + _size(part.after)
-        kept = _fitting(part.rows, room)
         if room < 0:
-            return "\n".join([*lines, _CUT, "", last]) + "\n"
-        lines += [*part.before, *part.rows[:kept], *part.after]
-        if kept < len(part.rows):
-            return "\n".join([*lines, _CUT, "", last]) + "\n"
+            lines += [_CUT, ""]
+            break
+        sizes = accumulate(len(row) + 1 for row in part.rows)
+        fitting = sum(size <= room for size in sizes)
+        lines += [*part.before, *part.rows[:fitting], *part.after]
+        if fitting < len(part.rows):
+            lines += [_CUT, ""]
+            break
         room -= _size(part.rows)
     return "\n".join([*lines, last]) + "\n"
-
-
-def _fitting(rows: Sequence[str], room: int) -> int:
-    """How many of the rows there is room for."""
-    for number, row in enumerate(rows):
-        room -= len(row) + 1
-        if room < 0:
-            return number
-    return len(rows)
 
 
 def _size(lines: Sequence[str]) -> int:
@@ -123,11 +118,10 @@ def _folded(report: Report) -> Iterator[CommentPart]:
         lines = list(section_lines(block, brief=True, text=partial(escape_text, longest=500)))
         if lines:
             yield _details(block.title, lines[1:])
-    conventions = [
-        f"- {_coded(convention.label)}: {_coded(convention.spelled_out)}" for convention in list_conventions(report)
-    ]
-    legend = [f"- {escape_text(p_legend(report))}"] if report.comparisons else []
-    yield _details("Conventions", [f"- intervals are over {report.unit[1]}", *legend, *conventions])
+    lines = [f"- intervals are over {report.unit[1]}"]
+    lines += [f"- {escape_text(p_legend(report))}"] if report.comparisons else []
+    lines += [f"- {_coded(one.label)}: {_coded(one.spelled_out)}" for one in list_conventions(report)]
+    yield _details("Conventions", lines)
 
 
 def _provenance(report: Report) -> str:

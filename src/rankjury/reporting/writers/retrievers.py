@@ -1,6 +1,6 @@
-"""One entry a retriever: mean hits, reciprocal rank and nDCG at K, and every query's figures and first K items."""
+"""Writer of one entry per retriever: mean hits, reciprocal rank and nDCG at K, and values and items per query."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from math import isnan
 from typing import Any
 
@@ -19,7 +19,7 @@ _MEANS = {"hits": "mean_hits", "rr": "mean_mrr", "ndcg": "mean_ndcg"}
 
 
 def _check(names: Sequence[str], conventions: Sequence[str], k: int) -> None:
-    """Refuse what cannot be told in this form: it needs rankings, three measures, and its keys for itself."""
+    """Refuse reports without rankings or one of the three measures, and systems named like keys of the format."""
     if not names:
         raise UsageError("the form retrievers needs a system that ranks")
     taken = next((name for name in names if name in _KEYS), None)
@@ -32,13 +32,14 @@ def _check(names: Sequence[str], conventions: Sequence[str], k: int) -> None:
             raise UsageError(f"the form retrievers needs {wanted}", expected=f"the measures {needed}")
 
 
-def _check_request(request: OutputRequest) -> None:
-    _check(request.rankings or (), request.measures or (), request.k or _DEFAULT_K)
-
-
-@writer("retrievers", ".json", by_suffix=False, check=_check_request)
+@writer(
+    "retrievers",
+    ".json",
+    by_suffix=False,
+    check=lambda request: _check(request.rankings or (), request.measures or (), request.k or _DEFAULT_K),
+)
 def to_retrievers(report: Report, request: OutputRequest) -> str:
-    """As JSON. A fused system is called NAME_weighted_METHOD among the means, and NAME among the queries."""
+    """Return JSON. A fused system is called NAME_weighted_METHOD among the means, and NAME among the queries."""
     names, k = [name for name in report.systems if name in report.top_items], request.k or _DEFAULT_K
     _check(names, [convention for system in report.systems.values() for convention in system.conventions.values()], k)
     columns = {
@@ -55,13 +56,12 @@ def to_retrievers(report: Report, request: OutputRequest) -> str:
         "model_tag": (report.provenance.get("meta") or {}).get("model"),
     }
     for name in names:
-        means = {
-            _MEANS[short]: _known(report.estimates[name][label].mean) for short, (label, _) in columns[name].items()
-        }
-        title = _title(name, fusions)
+        ending = f"_weighted_{fusions[name]['method']}" if name in fusions else ""
+        title = name if name.endswith(ending) else name + ending
         if title in form:
             raise UsageError(f"the form retrievers would hold two systems as {title!r}", expected="other names")
-        form[title] = means
+        means = {short: report.estimates[name][label].mean for short, (label, _) in columns[name].items()}
+        form[title] = {_MEANS[short]: _known(mean) for short, mean in means.items()}
     form["per_query"] = {
         query: {
             name: {short: _known(float(values[row])) for short, (_, values) in columns[name].items()}
@@ -73,13 +73,8 @@ def to_retrievers(report: Report, request: OutputRequest) -> str:
     return json_text(form)
 
 
-def _title(name: str, fusions: Mapping[str, Mapping[str, Any]]) -> str:
-    ending = f"_weighted_{fusions[name]['method']}" if name in fusions else ""
-    return name if name.endswith(ending) else name + ending
-
-
 def _column(report: Report, system: str, measure: str, k: int) -> tuple[str, Floats]:
-    """The label under which the report has the measure, and its values."""
+    """Return the label under which the report has the measure, and its values."""
     scores = report.scores[system]
     wanted = str(resolve(f"{measure}@{k}").measure)
     label = scores.labels[scores.conventions.index(wanted)]
