@@ -203,6 +203,14 @@ class TestForms:
         assert (form["schema"], form["made"]) == (SCHEMA, "2026-01-01T00:00:00Z")
         assert [sweep_from_json(one) for one in form["sweeps"]] == [small, grid()]
 
+    def test_csv_has_no_text_that_a_spreadsheet_runs(self, small: SweepResult) -> None:
+        refused = SweepPoint({"m": "=1+1"}, {}, "skipped", because="@SUM(A1)")
+        whole = replace(small, name="=cmd()", points=(*small.points, refused))
+        rows = list(csv.DictReader(io.StringIO(sweeps_to_csv([whole]))))
+        assert {row["system"] for row in rows} == {"'=cmd()"}
+        assert (rows[-1]["build.m"], rows[-1]["because"]) == ("'=1+1", "'@SUM(A1)")
+        assert rows[1]["p95_ms"] == "0.2" and rows[0]["frontier"] == "true"
+
     def test_csv_has_a_row_a_setting_with_all_digits(self, small: SweepResult) -> None:
         other = grid(1, 1, "other", target=None, limit_p95_ms=None)
         rows = list(csv.DictReader(io.StringIO(sweeps_to_csv([small, other]))))

@@ -19,7 +19,8 @@ from rankjury.reporting.tables.differences import (
 )
 
 if TYPE_CHECKING:
-    from rich.console import Console, RenderableType
+    from rich.console import Console
+    from rich.table import Table as RichTable
 
 _GAP = 2
 _FOLDED = 8
@@ -99,30 +100,27 @@ def print_block(block: SectionBlock) -> None:
         console().print(line)
 
 
-def print_table(found: TextTable, *, indent: str = "") -> None:
+def print_table(found: TextTable) -> None:
     """Print a table in the first of its layouts that fits the terminal, with its title and notes.
 
     Where none fits, it is printed as several tables if it has ``fixed`` columns, else its columns that may wrap do so.
     Where the terminal is too narrow even for that, each row is printed as lines of names and values.
     """
     screen = console()
-    room = screen.width - len(indent)
     hidden = max(0, len(found.rows) - found.shown) if found.shown else 0
     found = found.first(found.shown) if hidden else found
     layouts = (found, *found.narrower)
-    chosen = next((layout for layout in layouts if sum(_widths(layout)) <= room), layouts[-1])
+    chosen = next((layout for layout in layouts if sum(_widths(layout)) <= screen.width), layouts[-1])
     if found.title:
-        screen.print(f"{indent}{found.title}")
-    if chosen.fixed and sum(_widths(chosen)) > room:
-        for number, part in enumerate(_parts(chosen, room)):
-            if number:
-                screen.print()
-            _print_cells(screen, part, indent)
-    else:
-        _print_cells(screen, chosen, indent)
+        screen.print(found.title)
+    wide = chosen.fixed and sum(_widths(chosen)) > screen.width
+    for number, part in enumerate(_parts(chosen, screen.width) if wide else [chosen]):
+        if number:
+            screen.print()
+        _print_cells(screen, part)
     more = [f"… {hidden:,} more in the report"] if hidden else []
     for note in (*more, *(chosen.notes or found.notes)):
-        screen.print(f"{indent}{note}")
+        screen.print(note)
 
 
 def print_rows(
@@ -157,27 +155,26 @@ def _parts(found: TextTable, room: int) -> Iterator[TextTable]:
     yield found.columns_at(places)
 
 
-def _print_cells(screen: "Console", found: TextTable, indent: str) -> None:
+def _print_cells(screen: "Console", found: TextTable) -> None:
     wrapped = sum(
         min(width, _FOLDED + _GAP) if column.wraps else width
         for width, column in zip(_widths(found), found.columns, strict=True)
     )
-    if wrapped + len(indent) <= screen.width:
-        screen.print(_rich_table(found, indent))
+    if wrapped <= screen.width:
+        screen.print(_rich_table(found))
         return
     header = found.header
     if header[0].strip():
-        screen.print(f"{indent}{header[0]}:")
+        screen.print(f"{header[0]}:")
     for row in found.texts:
-        screen.print(f"{indent}{row[0]}")
+        screen.print(row[0])
         for name, cell in zip(header[1:], row[1:], strict=True):
             if cell:
-                screen.print(f"{indent}  {name}: {cell}" if name.strip() else f"{indent}  {cell}")
+                screen.print(f"  {name}: {cell}" if name.strip() else f"  {cell}")
 
 
-def _rich_table(found: TextTable, indent: str) -> "RenderableType":
+def _rich_table(found: TextTable) -> "RichTable":
     from rich import box
-    from rich.padding import Padding
     from rich.table import Table as RichTable
     from rich.text import Text
 
@@ -187,7 +184,7 @@ def _rich_table(found: TextTable, indent: str) -> "RenderableType":
         made.add_column(visible(column.name), justify=side, no_wrap=not column.wraps, overflow="fold")
     for row in found.rows:
         made.add_row(*(Text(visible(cell.text), _STYLES.get(cell.style, "")) for cell in row))
-    return Padding(made, (0, 0, 0, len(indent)), expand=False) if indent else made
+    return made
 
 
 def console(*, stderr: bool = False) -> "Console":
