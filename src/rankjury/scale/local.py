@@ -1,13 +1,13 @@
 """Block-wise evaluation in one process, within a memory limit."""
 
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import reduce
 from operator import add
 from os.path import exists, isdir
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 import polars as pl
 
@@ -20,18 +20,9 @@ from rankjury.io.formats import TABLE_FORMATS, form_to_write
 from rankjury.scale.block_scores import BlockFindings, BlockScores, score_block
 from rankjury.scale.blocks import read_blocks
 from rankjury.scale.memory import Budget, ScratchFile, StoredFrame
-from rankjury.scale.parquet import ParquetTable, name_duplicate_files
+from rankjury.scale.parquet import name_duplicate_files
 from rankjury.scale.request import EvaluationRequest, SliceFile, open_inputs
-from rankjury.scale.rounds import (
-    Panel,
-    Survey,
-    differences_within,
-    join_blocks,
-    join_ranges,
-    make_report,
-    run_rounds,
-    signed_differences,
-)
+from rankjury.scale.rounds import Panel, Survey, rank_differences, run_rounds, signed_differences
 from rankjury.stats.mergeable import RankTotals, size_ranges
 
 _SHARE_OF_SCORES = 8
@@ -144,56 +135,40 @@ def evaluate_tables(
     """Evaluate Parquet files or folders of them, named by the request and the slices."""
     if per_query is not None:
         check_per_query(per_query)
-    with open_inputs(request, slices, item_slices, budget, temp) as (whole, tables):
-        return evaluate_in_blocks(whole, tables, budget, per_query=per_query, temp=temp, progress=progress)
-
-
-def evaluate_in_blocks(
-    request: EvaluationRequest,
-    tables: Sequence[ParquetTable],
-    budget: Budget,
-    *,
-    per_query: Path | None = None,
-    temp: Path | None = None,
-    progress: Progress = NO_PROGRESS,
-) -> Report:
-    """Evaluate open tables: the gold, the systems' rankings and the attributes, in the order of the request."""
-    rows, done = sum(table.rows for table in tables), 0
     memory = budget.memory // _SHARE_OF_SCORES
-    with ScoreStore(memory, temp) as store, open_per_query(per_query) as writer:
+    with (
+        open_inputs(request, slices, item_slices, budget, temp) as (whole, tables),
+        ScoreStore(memory, temp) as store,
+        open_per_query(per_query) as writer,
+    ):
+        rows, done = sum(table.rows for table in tables), 0
         found: BlockFindings | None = None
         for block in read_blocks(tables, budget, temp=temp, progress=progress):
             progress.update("Scoring", done, rows)
             with name_duplicate_files(tables):
-                scored, findings = score_block(request, block)
+                scored, findings = score_block(whole, block)
             found = findings if found is None else found + findings
             if scored is not None:
                 store.add(scored.frame)
-                writer.add(scored.per_query(request))
+                writer.add(scored.per_query(whole))
             done += sum(frame.height for frame in block)
         if found is None:
             raise DataError("found no rows", where=request.gold, expected="at least one query with an item")
-        found.check(request)
-        queries, columns = found.queries, len(request.layout.columns)
+        found.check(whole)
+        queries, columns = found.queries, len(whole.layout.columns)
 
         def blocks(what: str) -> Iterator[BlockScores]:
             for number, frame in enumerate(store):
                 progress.update(what, number, len(store))
                 yield BlockScores(frame, columns)
 
-        def rank(panels: Sequence[Panel], outlined: Survey) -> list[list[RankTotals]]:
-            at_once = memory // (_BYTES_RANKED * len(panels) * max(len(request.layout.pairs), 1))
-            by_range = []
+        def rank(panels: Sequence[Panel], outlined: Survey) -> Iterator[list[RankTotals]]:
+            at_once = memory // (_BYTES_RANKED * len(panels) * max(len(whole.layout.pairs), 1))
             for low, high in size_ranges(queries, max(at_once, 1)):
-                differences = (signed_differences(request, panels, outlined, scored) for scored in blocks("Ranking"))
-                by_range.append(join_blocks([differences_within(block, low, high) for block in differences]))
-            return join_ranges(by_range)
+                differences = (signed_differences(whole, panels, outlined, scored) for scored in blocks("Ranking"))
+                yield rank_differences([[pair.within(low, high) for pair in block] for block in differences])
 
-        results = run_rounds(
-            request,
-            found,
-            lambda what, work: reduce(add, map(work, blocks(what))),
-            rank,
-            memory // (_BYTES_PER_SCORE * columns),
-        )
-        return make_report(request, results)
+        def run(what: str, work: Callable[[BlockScores], Any]) -> Any:
+            return reduce(add, map(work, blocks(what)))
+
+        return run_rounds(whole, found, run, rank, memory // (_BYTES_PER_SCORE * columns))

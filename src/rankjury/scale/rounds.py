@@ -4,12 +4,11 @@ The first round surveys (ranges and sizes), the second tallies (sums and resampl
 are exact, so the report has the same values as one made from everything at once, to the last digit.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache, partial
 from typing import Any, TypeVar
-
-import numpy as np
 
 from rankjury.core.types import Floats
 from rankjury.errors import DataError
@@ -41,11 +40,9 @@ from rankjury.stats.mergeable import (
 )
 from rankjury.stats.resampling import Keys
 from rankjury.stats.significance import SignedRanks, two_sample_test
-from rankjury.stats.sums import add_pairwise
+from rankjury.stats.sums import Summable
 
 Value = TypeVar("Value")
-PanelDifferences = tuple[tuple[SignedRanks, ...], ...]
-"""Differences by panel and pair, all of them or those within a range of sizes."""
 
 
 @dataclass(frozen=True)
@@ -85,67 +82,55 @@ def make_panels(request: EvaluationRequest, found: BlockFindings) -> tuple[Panel
         wanted = table.asked or suitable_attributes_of(censuses)
         if not wanted:
             raise DataError("found no attribute that groups", where=table.path, expected="a category or a number")
-        panels += [
-            Panel(
-                group.name, group.note, "queries", attributes=number, definition=group, what=crossing_name(attributes)
-            )
-            for attributes in wanted
-            for group in define_groups(attributes, censuses, table.path)
-        ]
-    groups = request.item_groups
-    if groups is not None:
-        named = zip(groups.names, groups.notes, strict=True)
-        panels += [Panel(name, note, "items", table=number) for number, (name, note) in enumerate(named, 1)]
+        for attributes in wanted:
+            what = crossing_name(attributes)
+            for group in define_groups(attributes, censuses, table.path):
+                panels.append(Panel(group.name, group.note, "queries", 0, number, group, what))
+    if request.item_groups is not None:
+        named = zip(request.item_groups.names, request.item_groups.notes, strict=True)
+        panels += [Panel(name, note, "items", number) for number, (name, note) in enumerate(named, 1)]
     check_slice_names([panel.name for panel in panels])
     return tuple(panels)
 
 
-def panel_scores(scored: BlockScores, panels: Sequence[Panel], *, others: bool = False) -> Iterator[PanelScores]:
-    """Yield every panel's part of a block; ``others``: with the scores of the queries outside of a slice."""
-    tables: dict[int, Floats] = {}
-    rows: dict[int, AttributeRows] = {}
-    keys = scored.keys
+def panel_scores(request: EvaluationRequest, panels: Sequence[Panel], scored: BlockScores) -> Iterator[PanelScores]:
+    """Yield the scores of every panel's queries in a block, and of the others where slices are compared with them."""
+    table = cache(scored.table)
+    attribute_rows = cache(lambda number: AttributeRows(scored.attributes(number)))
     for panel in panels:
-        if panel.table not in tables:
-            tables[panel.table] = scored.table(panel.table)
-        scores = tables[panel.table]
-        members = None
+        scores, keys = table(panel.table), scored.keys
         if panel.definition is not None:
-            if panel.attributes not in rows:
-                rows[panel.attributes] = AttributeRows(scored.attributes(panel.attributes))
-            members = panel.definition.members(rows[panel.attributes])
+            members = panel.definition.members(attribute_rows(panel.attributes))
         elif panel.table:
             members = scored.participates(panel.table)
-        nothing = np.empty((0, scores.shape[1]))
-        if members is None:
-            yield PanelScores(panel, scores, keys, nothing)
         else:
-            rest = scores[~members] if others and panel.of == "queries" else nothing
-            yield PanelScores(panel, scores[members], keys[members], rest)
+            yield PanelScores(panel, scores, keys, scores[:0])
+            continue
+        others = scores[~members] if panel.of == "queries" and _compares_with_others(request) else scores[:0]
+        yield PanelScores(panel, scores[members], keys[members], others)
 
 
 @dataclass(frozen=True, eq=False)
-class Survey:
+class Survey(Summable):
     """Results of the first round by panel: of its queries, and of the others where it is compared with them."""
 
     outlines: tuple[Outline, ...]
     others: tuple[Outline, ...]
 
-    def __add__(self, other: "Survey") -> "Survey":
-        return Survey(add_pairwise(self.outlines, other.outlines), add_pairwise(self.others, other.others))
-
     def nonempty(self, panels: Sequence[Panel], request: EvaluationRequest) -> "tuple[tuple[Panel, ...], Survey]":
         """Return panels and survey without the slices that have no query."""
-        kept = [place for place, outline in enumerate(self.outlines) if outline.size or not panels[place].is_slice]
-        found = tuple(panels[place] for place in kept)
-        for what, number in {(panel.what, panel.attributes) for panel in found if panel.of == "queries"}:
-            same = [panel for panel in found if (panel.what, panel.attributes, panel.of) == (what, number, "queries")]
-            check_group_count(len(same), what, request.attributes[number].path)
-        return found, Survey(tuple(self.outlines[place] for place in kept), tuple(self.others[place] for place in kept))
+        places = [place for place, outline in enumerate(self.outlines) if outline.size or not panels[place].is_slice]
+        rest = tuple(panels[place] for place in places)
+        groups = Counter((panel.what, panel.attributes) for panel in rest if panel.of == "queries")
+        for (what, number), count in groups.items():
+            check_group_count(count, what, request.attributes[number].path)
+        return rest, Survey(
+            tuple(self.outlines[place] for place in places), tuple(self.others[place] for place in places)
+        )
 
 
 @dataclass(frozen=True, eq=False)
-class Tallies:
+class Tallies(Summable):
     """Results of the second round by panel; for means without intervals only their spread."""
 
     tallies: tuple[Tally, ...]
@@ -154,86 +139,53 @@ class Tallies:
     quantiles: tuple[QuantileSketch, ...]
     """Of all queries, by column, where they are requested."""
 
-    def __add__(self, other: "Tallies") -> "Tallies":
-        return Tallies(
-            add_pairwise(self.tallies, other.tallies),
-            add_pairwise(self.spreads, other.spreads),
-            add_pairwise(self.others, other.others),
-            add_pairwise(self.quantiles, other.quantiles),
-        )
-
 
 def survey(request: EvaluationRequest, panels: Sequence[Panel], scored: BlockScores) -> Survey:
     """Run the first round on a block."""
     layout = request.layout
-    outlines, others = [], []
-    for part in panel_scores(scored, panels, others=_compares_with_others(request)):
-        outlines.append(Outline.of(part.scores, layout))
-        others.append(Outline.of(part.others, layout))
-    return Survey(tuple(outlines), tuple(others))
+    outlines = [
+        (Outline.of(part.scores, layout), Outline.of(part.others, layout))
+        for part in panel_scores(request, panels, scored)
+    ]
+    return Survey(tuple(outline for outline, _ in outlines), tuple(others for _, others in outlines))
 
 
 def tally(
-    request: EvaluationRequest, panels: Sequence[Panel], found: Survey, scored: BlockScores, held: int
+    request: EvaluationRequest, panels: Sequence[Panel], found: Survey, scored: BlockScores, scores_per_column: int
 ) -> Tallies:
-    """Run the second round on a block; ``held``: scores per column that are kept for quantiles."""
+    """Run the second round on a block; ``scores_per_column``: how many are kept for quantiles."""
     layout, resampling = request.layout, request.resampling
     signs = signs_for((len(panels) - 1) * (len(request.systems) - 1), resampling) if resampling else 0
     tallies, spreads, others = [], [], []
-    against = _compares_with_others(request)
     quantiles: tuple[QuantileSketch, ...] = ()
-    parts = zip(panel_scores(scored, panels, others=against), found.outlines, found.others, strict=True)
+    parts = zip(panel_scores(request, panels, scored), found.outlines, found.others, strict=True)
     for part, outline, rest in parts:
         if not part.panel.is_slice and request.quantiles:
-            quantiles = tuple(QuantileSketch.of(column, held) for column in part.scores.T)
+            quantiles = tuple(QuantileSketch.of(column, scores_per_column) for column in part.scores.T)
         if resampling is None:
             spreads.append(SquareSums.of(part.scores, layout, outline))
             continue
-        tallies.append(
-            Tally.of(
-                part.scores,
-                part.keys,
-                layout,
-                outline,
-                resampling,
-                signs=signs if part.panel.is_slice else None,
-                whole=found.outlines[0] if against and part.panel.of == "queries" else None,
-            )
-        )
+        signs_of_panel = signs if part.panel.is_slice else None
+        whole = found.outlines[0] if part.panel.of == "queries" and _compares_with_others(request) else None
+        tallies.append(Tally.of(part.scores, part.keys, layout, outline, resampling, signs=signs_of_panel, whole=whole))
         others.append(SquareSums.of(part.others, layout, rest))
     return Tallies(tuple(tallies), tuple(spreads), tuple(others), quantiles)
 
 
 def signed_differences(
     request: EvaluationRequest, panels: Sequence[Panel], found: Survey, scored: BlockScores
-) -> PanelDifferences:
-    """Run the third round on a block, which only comparisons need."""
-    pairs = request.layout.pairs
-    return tuple(
-        tuple(signed_ranks(part.scores, pair, of_pair) for pair, of_pair in zip(pairs, outline.pairs, strict=True))
-        for part, outline in zip(panel_scores(scored, panels), found.outlines, strict=True)
-    )
-
-
-def differences_within(differences: PanelDifferences, low: float, high: float) -> PanelDifferences:
-    """Return the differences within a range of sizes."""
-    return tuple(tuple(of_pair.within(low, high) for of_pair in of_panel) for of_panel in differences)
-
-
-def join_blocks(blocks: Sequence[PanelDifferences]) -> list[list[RankTotals]]:
-    """Return the ranks within one range of sizes from all blocks, by panel and pair."""
+) -> list[SignedRanks]:
+    """Run the third round on a block: return the differences of the pairs of every panel, panel by panel."""
     return [
-        [RankTotals.of(SignedRanks.joined(same)) for same in zip(*of_panel, strict=True)]
-        for of_panel in zip(*blocks, strict=True)
+        signed_ranks(part.scores, pair, of_pair)
+        for part, outline in zip(panel_scores(request, panels, scored), found.outlines, strict=True)
+        for pair, of_pair in zip(request.layout.pairs, outline.pairs, strict=True)
     ]
 
 
-def join_ranges(ranges: Sequence[Sequence[Sequence[RankTotals]]]) -> list[list[RankTotals]]:
-    """Return the ranks from all ranges, which ascend, by panel and pair."""
-    return [
-        [RankTotals.joined(of_ranges) for of_ranges in zip(*of_panel, strict=True)]
-        for of_panel in zip(*ranges, strict=True)
-    ]
+def rank_differences(blocks: Iterable[Sequence[SignedRanks]]) -> list[RankTotals]:
+    """Return the ranks of the differences of all blocks, in the order of ``signed_differences``."""
+    return [RankTotals.of(SignedRanks.joined(differences)) for differences in zip(*blocks, strict=True)]
 
 
 def _compares_with_others(request: EvaluationRequest) -> bool:
@@ -249,35 +201,35 @@ class RoundResults:
     panels: tuple[Panel, ...]
     survey: Survey
     tallies: Tallies
-    ranks: Sequence[Sequence[RankTotals]]
-    """By panel and pair, where there are pairs."""
+    ranks: Sequence[RankTotals]
+    """Of the pairs of every panel, panel by panel."""
 
 
 def run_rounds(
     request: EvaluationRequest,
     found: BlockFindings,
     run: Callable[[str, Callable[[BlockScores], Any]], Any],
-    rank: Callable[[Sequence[Panel], Survey], Sequence[Sequence[RankTotals]]],
+    rank: Callable[[Sequence[Panel], Survey], Iterable[Sequence[RankTotals]]],
     scores_per_column: int,
-) -> RoundResults:
-    """Run all rounds.
+) -> Report:
+    """Run all rounds, and return the report, without scores of single queries, of which there may be too many.
 
     Args:
         request: The systems and measures.
         found: The findings of all blocks.
         run: Applies a function to all blocks and returns the sum of its results; its first argument names the round.
-        rank: Ranks the differences of all blocks, by panel and pair.
+        rank: Ranks the differences of all blocks within ranges of sizes, which ascend.
         scores_per_column: Scores per column that are kept for exact quantiles.
     """
     every = make_panels(request, found)
     panels, outlined = run("Adding up", partial(survey, request, every)).nonempty(every, request)
-    tallied = run("Resampling", partial(tally, request, panels, outlined, held=scores_per_column))
-    ranks = [[] for _ in panels] if request.baseline is None else rank(panels, outlined)
-    return RoundResults(found, panels, outlined, tallied, ranks)
+    tallied = run("Resampling", partial(tally, request, panels, outlined, scores_per_column=scores_per_column))
+    by_range = () if request.baseline is None else rank(panels, outlined)
+    ranks = [RankTotals.joined(of_pair) for of_pair in zip(*by_range, strict=True)]
+    return _make_report(request, RoundResults(found, panels, outlined, tallied, ranks))
 
 
-def make_report(request: EvaluationRequest, results: RoundResults) -> Report:
-    """Return the report, without scores of single queries, of which there may be too many."""
+def _make_report(request: EvaluationRequest, results: RoundResults) -> Report:
     layout = request.layout
     found, outlines = results.found, results.survey.outlines
     if request.resampling is None:
@@ -291,7 +243,7 @@ def make_report(request: EvaluationRequest, results: RoundResults) -> Report:
             for outline, tallied in zip(outlines, results.tallies.tallies, strict=True)
         ]
     estimates = [_by_system(layout, values) for values in columns]
-    conventions = {asked.label: str(asked.measure) for asked in request.asked}
+    conventions = {named.label: str(named.measure) for named in request.asked}
     systems = {name: SystemResult(estimates[0][name], conventions) for name in request.systems}
     report = Report(systems, request.resampling, request.baseline, warnings=with_unit(found.warnings(request)))
     slices = [
@@ -301,7 +253,7 @@ def make_report(request: EvaluationRequest, results: RoundResults) -> Report:
             panel.of,
             outlines[place].size,
             estimates[place],
-            beside=tuple(_slice_comparisons(request, results, place)),
+            beside=() if request.resampling is None else tuple(_slice_comparisons(request, results, place)),
         )
         for place, panel in enumerate(results.panels)
         if panel.is_slice
@@ -321,42 +273,39 @@ def make_report(request: EvaluationRequest, results: RoundResults) -> Report:
 
 def _by_system(layout: TableLayout, values: Sequence[Value]) -> dict[str, dict[str, Value]]:
     """Return the values of the columns by system and measure."""
-    found: dict[str, dict[str, Value]] = {}
+    by_system: dict[str, dict[str, Value]] = {}
     for column, value in zip(layout.columns, values, strict=True):
-        found.setdefault(column.system, {})[column.measure] = value
-    return found
+        by_system.setdefault(column.system, {})[column.measure] = value
+    return by_system
+
+
+def _comparisons(request: EvaluationRequest, results: RoundResults, place: int) -> Iterator[Comparison]:
+    """Yield the comparisons of a panel, not yet corrected."""
+    layout, resampling = request.layout, request.resampling
+    assert resampling is not None
+    outline, part = results.survey.outlines[place], results.tallies.tallies[place]
+    ranks = results.ranks[place * len(layout.pairs) : (place + 1) * len(layout.pairs)]
+    for difference, pair in zip(part.differences(layout, outline, ranks), layout.pairs, strict=True):
+        yield difference.compared(pair.versus, resampling)
 
 
 def _slice_comparisons(
     request: EvaluationRequest, results: RoundResults, place: int
-) -> Sequence[Comparison] | Iterator[Gap]:
-    """Return the comparisons of a slice's systems with the baseline, or its gaps to the other queries."""
-    if request.resampling is None:
-        return ()
+) -> Iterator[Comparison] | Iterator[Gap]:
+    """Yield the comparisons of a slice's systems with the baseline, or its gaps to the other queries."""
     if request.baseline is not None:
-        return _comparisons(request, results, place)
-    return _gaps(request, results, place) if results.panels[place].of == "queries" else ()
-
-
-def _comparisons(request: EvaluationRequest, results: RoundResults, place: int) -> list[Comparison]:
-    """Return comparisons that are not yet corrected."""
-    layout, resampling = request.layout, request.resampling
-    if resampling is None:
-        return []
-    outline, part = results.survey.outlines[place], results.tallies.tallies[place]
-    found = part.differences(layout, outline, results.ranks[place])
-    return [difference.compared(pair.versus, resampling) for difference, pair in zip(found, layout.pairs, strict=True)]
-
-
-def _gaps(request: EvaluationRequest, results: RoundResults, place: int) -> Iterator[Gap]:
-    """Yield the gap between a slice and the queries outside of it, for each system and measure."""
+        yield from _comparisons(request, results, place)
+        return
+    if results.panels[place].of != "queries":
+        return
     tallies, resampling = results.tallies, request.resampling
+    assert resampling is not None
     whole, part = tallies.tallies[0], tallies.tallies[place]
     outline, others = results.survey.outlines[place], results.survey.others[place]
     for number, column in enumerate(request.layout.columns):
         inside = part.beside[number]
         rest = whole.pooled[number].without(inside)
-        if inside.n and rest.n and resampling is not None:
+        if inside.n and rest.n:
             sides = part.spread.moments(outline, number), tallies.others[place].moments(others, number)
             mean, beyond = (from_mean_scale(side[0], column.aggregate) for side in sides)
             yield gap_between(column, inside, rest, mean - beyond, two_sample_test(*sides), resampling)

@@ -17,7 +17,7 @@ from rankjury.scale.block_scores import BlockFindings, BlockScores
 from rankjury.scale.memory import Budget
 from rankjury.scale.parquet import name_duplicate_files
 from rankjury.scale.request import EvaluationRequest, SliceFile, open_inputs, read_item_cuts
-from rankjury.scale.rounds import Panel, RoundResults, Survey, join_ranges, make_report, run_rounds
+from rankjury.scale.rounds import Panel, Survey, run_rounds
 from rankjury.scale.spark.files import (
     is_here,
     judged_items,
@@ -122,7 +122,7 @@ def evaluate_source(
                 found.check(request)
                 if target is not None:
                     rounds.write_per_query(target)
-                return make_report(request, rounds.run(found))
+                return rounds.run(found)
     except DuplicatePair as error:  # without an order, neither of two rows is the first
         error.hint = "Keep the highest of them with --duplicates max."
         raise
@@ -154,7 +154,7 @@ class _SparkRounds:
         rows = self._jobs.map_batches(self._scores, PerQueryRows(self._broadcast), schema)
         rows.write.mode("append").parquet(path)
 
-    def run(self, found: BlockFindings) -> RoundResults:
+    def run(self, found: BlockFindings) -> Report:
         request = self._request
 
         def run(_: str, work: Callable[[BlockScores], Any]) -> Any:
@@ -167,8 +167,7 @@ class _SparkRounds:
             task = RankDifferences(self._jobs.broadcast((request, panels, outlined)), ranges, self._columns)
             rows = self._jobs.map_batches(self._scores, task, RANGES)
             joined = self._jobs.map_batches(rows.repartition(len(ranges), "range"), JoinRanks(), RANGES)
-            results = {row.range: loads(row.result) for row in joined.collect()}
-            return join_ranges([results[number] for number in sorted(results)])
+            return [loads(row.result) for row in sorted(joined.collect(), key=lambda row: row.range)]
 
         return run_rounds(request, found, run, rank, _SCORES_PER_COLUMN)
 

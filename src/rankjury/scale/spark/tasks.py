@@ -17,14 +17,8 @@ from rankjury.scale.block_scores import BlockFindings, BlockScores, score_block
 from rankjury.scale.blocks import Block, Partition
 from rankjury.scale.memory import from_ipc, to_ipc
 from rankjury.scale.request import EvaluationRequest
-from rankjury.scale.rounds import (
-    Panel,
-    PanelDifferences,
-    Survey,
-    differences_within,
-    join_blocks,
-    signed_differences,
-)
+from rankjury.scale.rounds import Panel, Survey, rank_differences, signed_differences
+from rankjury.stats.significance import SignedRanks
 
 SCORES, FOUND = "scores", "found"
 RESULTS = "kind string, result binary"
@@ -149,15 +143,15 @@ class RankDifferences:
         for scored in _scores(batches, self.columns):
             differences = signed_differences(request, panels, found, scored)
             for number, (low, high) in enumerate(self.ranges):
-                yield _result(number, dumps(differences_within(differences, low, high)))
+                yield _result(number, dumps([of_pair.within(low, high) for of_pair in differences]))
 
 
 class JoinRanks:
     """Maps the differences of each range to their ranks."""
 
     def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
-        ranges: dict[int, list[PanelDifferences]] = {}
+        ranges: dict[int, list[list[SignedRanks]]] = {}
         for number, result in _rows(batches):
             ranges.setdefault(number, []).append(loads(result))
         for number, blocks in ranges.items():
-            yield _result(number, dumps(join_blocks(blocks)))
+            yield _result(number, dumps(rank_differences(blocks)))
