@@ -53,20 +53,18 @@ class Clock:
 
 def carry_out(data: Path, clock: Clock) -> dict[str, Any]:
     """All steps; returns how many rows and queries there were, and bytes of a row."""
-    from rankjury.scale.api import make_request
+    from rankjury.evaluation.evaluate import resolve_measures
     from rankjury.scale.blocks import Partition
     from rankjury.scale.memory import Budget
     from rankjury.scale.parquet import open_table
+    from rankjury.scale.request import EvaluationRequest
     from rankjury.stats.resampling import Resampling
 
     tables = [open_table(data / "gold", "gold"), open_table(data / "ranking", "run")]
     rows = sum(table.rows for table in tables)
     held = sum(table.bytes_per_row * table.rows for table in tables) / rows
     budget = Budget(MEMORY)
-    request = make_request(
-        *("gold", {"run": "run"}, MEASURES, None, {}),
-        **{"resampling": Resampling(), "baseline": None, "duplicates": "error"},
-    )
+    request = EvaluationRequest("gold", {"run": "run"}, tuple(resolve_measures(MEASURES)), Resampling())
     scores = []
     with Partition([table.schema for table in tables], rows, budget.block_rows(held), temp=data.parent) as partition:
         for number, table in enumerate(tables):

@@ -54,8 +54,9 @@ def evaluate(
     """
     named = runs if isinstance(runs, Mapping) else {Path(runs).stem: runs}
     systems = {name: str(path) for name, path in named.items()}
-    request = make_request(
-        str(gold), systems, measures, dialect, conventions, resampling, baseline, duplicates, quantiles
+    wanted = tuple(resolve_measures(measures, dialect, conventions))
+    request = EvaluationRequest(
+        str(gold), systems, wanted, resampling, baseline, duplicates, quantiles=tuple(quantiles)
     )
     budget, folder = Budget(parse_memory(memory)), None if temp is None else Path(temp)
     target = None if per_query is None else Path(per_query)
@@ -91,24 +92,6 @@ def judge(
                 truth, block_ranking(rows, str(run)), duplicates=duplicates, allow_disjoint_queries=True
             )
         yield matched.judge(OrderRules(ties, scores, self_matches), places)
-
-
-def make_request(
-    gold: str,
-    systems: Mapping[str, str],
-    measures: str | Measure | Iterable[str | Measure],
-    dialect: str | None,
-    conventions: Mapping[str, Value],
-    resampling: Resampling | None,
-    baseline: str | None,
-    duplicates: DuplicateRule,
-    quantiles: Sequence[float],
-) -> EvaluationRequest:
-    """Resolve the measures and make the request; ``systems``: paths by name."""
-    asked = tuple(resolve_measures(measures, dialect, conventions))
-    if not systems or not asked:
-        raise UsageError(f"found {len(systems)} rankings and {len(asked)} measures", expected="one of each, or more")
-    return EvaluationRequest(gold, dict(systems), asked, resampling, baseline, duplicates, quantiles=tuple(quantiles))
 
 
 def slice_files(table: object, by: str | None, path: str) -> list[SliceFile]:

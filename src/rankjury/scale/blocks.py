@@ -47,7 +47,7 @@ def merge_sorted(tables: Sequence[ParquetTable], block_rows: int, batch_rows: in
     streams = [_Stream(table, batch_rows) for table in tables]
     while unread := [stream for stream in streams if not stream.ended]:
         behind = min(unread, key=lambda stream: stream.last)
-        if sum(stream.rows for stream in streams) + batch_rows > block_rows:
+        if sum(frame.height for stream in streams for frame in stream.frames) + batch_rows > block_rows:
             block = tuple(stream.take(behind.last) for stream in streams)
             if any(frame.height for frame in block):
                 yield block
@@ -63,31 +63,26 @@ class _Stream:
     def __init__(self, table: ParquetTable, batch_rows: int) -> None:
         self._schema = table.schema
         self._batches = table.batches(batch_rows)
-        self._held: list[pl.DataFrame] = []
+        self.frames: list[pl.DataFrame] = []
+        """The rows in memory."""
         self.last: Any = None
         self.ended = False
         self.read()
-
-    @property
-    def rows(self) -> int:
-        """Number of rows in memory."""
-        return sum(frame.height for frame in self._held)
 
     def read(self) -> None:
         frame = next(self._batches, None)
         if frame is None:
             self.ended = True
         else:
-            self._held.append(frame)
+            self.frames.append(frame)
             self.last = frame[QUERY][-1]
 
     def take(self, before: Any = None) -> pl.DataFrame:
         """Return the rows of queries that come before this one, or all rows."""
-        held = self._held
-        cuts = [frame.height if before is None else int(frame[QUERY].search_sorted(before)) for frame in held]
-        taken = [frame.head(cut) for frame, cut in zip(held, cuts, strict=True)]
-        self._held = [frame.slice(cut) for frame, cut in zip(held, cuts, strict=True) if cut < frame.height]
-        return pl.concat([self._schema.to_frame(), *taken])
+        cuts = [frame.height if before is None else int(frame[QUERY].search_sorted(before)) for frame in self.frames]
+        pairs = list(zip(self.frames, cuts, strict=True))
+        self.frames = [frame.slice(cut) for frame, cut in pairs if cut < frame.height]
+        return pl.concat([self._schema.to_frame(), *(frame.head(cut) for frame, cut in pairs)])
 
 
 _BUCKETS_PER_BLOCK = 4
@@ -112,13 +107,17 @@ class Partition:
         self._schemas = tuple(schemas)
         self._scratch = ScratchFile(temp)
         self._pieces: list[list[list[StoredFrame]]] = [[[] for _ in range(self.buckets)] for _ in schemas]
+        self._heights = np.zeros(self.buckets, dtype=np.int64)
+        """The number of rows of each bucket in all tables."""
 
     def add(self, table: int, frame: pl.DataFrame) -> None:
         """Add rows of a table, given by its number."""
         bucket = (_hashes(frame, self._level) % np.uint64(self.buckets)).astype(np.uint16)
         ordered = _take(frame, np.argsort(bucket, kind="stable"))
         first = 0
-        for pieces, count in zip(self._pieces[table], np.bincount(bucket, minlength=self.buckets), strict=True):
+        counts = np.bincount(bucket, minlength=self.buckets)
+        self._heights += counts
+        for pieces, count in zip(self._pieces[table], counts, strict=True):
             if count:
                 try:
                     pieces.append(self._scratch.append(ordered.slice(first, count)))
@@ -138,7 +137,7 @@ class Partition:
         """Yield blocks; each query is in one of them, with its rows in order and, but for hash collisions, adjacent."""
         for group in self._groups():
             if len(group) == 1 and self._is_too_large(group[0]):
-                rows, level = self._height(group[0]), self._level + 1
+                rows, level = int(self._heights[group[0]]), self._level + 1
                 with Partition(self._schemas, rows, self.block_rows, temp=self._temp, level=level) as finer:
                     for table in range(len(self._schemas)):
                         for frame in self._frames(table, group[0]):
@@ -157,28 +156,20 @@ class Partition:
     def _frames(self, table: int, bucket: int) -> Iterator[pl.DataFrame]:
         return map(self._scratch.read, self._pieces[table][bucket])
 
-    def _height(self, bucket: int) -> int:
-        """Return the number of rows of a bucket in all tables."""
-        return sum(piece.rows for pieces in self._pieces for piece in pieces[bucket])
-
     def _groups(self) -> Iterator[list[int]]:
         """Yield the buckets that together make a block."""
         group: list[int] = []
-        held = 0
-        for bucket in range(self.buckets):
-            rows = self._height(bucket)
-            if group and held + rows > self.block_rows:
+        for bucket in np.flatnonzero(self._heights).tolist():
+            if group and self._heights[[*group, bucket]].sum() > self.block_rows:
                 yield group
-                group, held = [], 0
-            if rows:
-                group.append(bucket)
-                held += rows
+                group = []
+            group.append(bucket)
         if group:
             yield group
 
     def _is_too_large(self, bucket: int) -> bool:
         """Return whether a bucket has too many rows, of more than one query."""
-        if self._height(bucket) <= self.block_rows:
+        if self._heights[bucket] <= self.block_rows:
             return False
         queries = (frame[QUERY] for table in range(len(self._schemas)) for frame in self._frames(table, bucket))
         first = next(queries)

@@ -92,7 +92,6 @@ class StoredFrame:
 
     offset: int
     size: int
-    rows: int
 
 
 class ScratchFile:
@@ -118,7 +117,7 @@ class ScratchFile:
             done = os.write(self._file.fileno(), stream)
             self.written += done
             stream = stream[done:]
-        return StoredFrame(offset, size, frame.height)
+        return StoredFrame(offset, size)
 
     def read(self, piece: StoredFrame) -> pl.DataFrame:
         return from_ipc(os.pread(self._file.fileno(), piece.size, piece.offset))

@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -64,8 +64,13 @@ def parquet_files(path: Path) -> tuple[Path, ...]:
 
 def _data_files(folder: Path) -> Iterator[Path]:
     """Yield the files at any depth, without checksums and names with a leading dot or underscore, such as _SUCCESS."""
+
+    def natural_order(entry: os.DirEntry[str]) -> list[tuple[int, int | str]]:  # part-2 comes before part-10
+        pieces = re.split(r"([0-9]+)", entry.name)
+        return [(0, int(piece)) if piece.isdecimal() else (1, piece) for piece in pieces if piece]
+
     entries = [entry for entry in os.scandir(folder) if not entry.name.startswith((".", "_"))]
-    for entry in sorted(entries, key=lambda entry: _natural_order(entry.name)):
+    for entry in sorted(entries, key=natural_order):
         if entry.name.lower().endswith(".crc"):
             continue
         if entry.is_dir():
@@ -80,12 +85,6 @@ def _is_parquet_file(path: Path) -> bool:
         return True
     with path.open("rb") as file:
         return file.read(len(_MAGIC)) == _MAGIC
-
-
-def _natural_order(name: str) -> list[tuple[int, int | str]]:
-    """Return a key by which ``part-2`` comes before ``part-10``."""
-    pieces = re.split(r"([0-9]+)", name)
-    return [(0, int(piece)) if piece.isdecimal() else (1, piece) for piece in pieces if piece]
 
 
 def hive_columns(files: Sequence[Path], root: Path) -> list[HiveColumns]:
@@ -168,15 +167,15 @@ class ParquetTable:
         Raises:
             DataError: For an invalid row, with its file and number.
         """
-        held: list[pl.DataFrame] = []
+        frames: list[pl.DataFrame] = []
         for part in self.parts:
             for frame in self._frames(part, rows, [QUERY] if queries_alone else self.schema.names()):
-                if held and sum(map(len, held)) + frame.height > rows:
-                    yield pl.concat(held)
-                    held = []
-                held.append(frame)
-        if held:
-            yield pl.concat(held)
+                if frames and sum(map(len, frames)) + frame.height > rows:
+                    yield pl.concat(frames)
+                    frames = []
+                frames.append(frame)
+        if frames:
+            yield pl.concat(frames)
 
     def read_range(self, part: int, first: int, last: int, rows: int) -> Iterator[pl.DataFrame]:
         """Yield the rows of one file from ``first`` up to ``last``, so many at once."""
@@ -188,37 +187,43 @@ class ParquetTable:
         if not part.rows:
             return
         done, last = within or (0, part.rows)
+        where = str(part.path)
         wanted = part.scan().slice(done, last - done).select(pl.col(self.columns[name]).alias(name) for name in names)
         frames = wanted.collect_batches(chunk_size=rows, maintain_order=True)
         while True:
-            with guard_reading(str(part.path), "Parquet"):
+            with guard_reading(where, "Parquet"):
                 frame = next(frames, None)
             if frame is None:
                 break
-            yield self._checked(frame, str(part.path), done)
+            checked = frame.select(QUERY) if self.kind == "attributes" else frame
+            check_rows(checked, self.columns, where, rows_before=done)
+            numbers = [
+                pl.Series(name, finite_numbers(frame, name, where, rows_before=done))
+                for name in checked.columns
+                if name not in (QUERY, ITEM)
+            ]
+            yield frame.with_columns(numbers).cast({name: self.schema[name] for name in names})
             done += frame.height
         if done != last:  # Polars ends without an error where it panics in a thread of its own
-            raise DataError(
-                f"cannot be read as Parquet beyond row {done:,}", where=str(part.path), expected=f"{last:,} rows"
-            )
-
-    def _checked(self, frame: pl.DataFrame, where: str, rows_before: int) -> pl.DataFrame:
-        looked_at = frame.select(QUERY) if self.kind == "attributes" else frame
-        check_rows(looked_at, self.columns, where, rows_before=rows_before)
-        for name in looked_at.columns:
-            if name not in (QUERY, ITEM):
-                numbers = finite_numbers(frame, name, where, rows_before=rows_before)
-                frame = frame.with_columns(pl.Series(name, numbers))
-        return frame.cast({name: self.schema[name] for name in frame.columns})
+            found = f"cannot be read as Parquet beyond row {done:,}"
+            raise DataError(found, where=where, expected=f"{last:,} rows")
 
 
 def open_table(path: str | Path, kind: str) -> ParquetTable:
     """Open a table and check the columns of all its files; ``kind`` is ``gold``, ``run`` or ``attributes``."""
-    root = Path(path)
-    files = parquet_files(root)
-    parts = tuple(_opened(file, named) for file, named in zip(files, hive_columns(files, root), strict=True))
+    parts = open_parts(Path(path))
     columns = table_columns(parts[0].schema.names(), kind, str(parts[0].path))
-    _check_columns(parts, columns.values(), kind)
+    for part in parts:  # a table of attributes may not have more columns either
+        names = part.schema.names()
+        missing = [name for name in columns.values() if name not in names]
+        more = [name for name in names if name not in parts[0].schema] if kind == "attributes" else []
+        if missing or more:
+            fault = f"no column {missing[0]}" if missing else f"the column {more[0]} is not in all files"
+            raise DataError(
+                f"found the columns {', '.join(names)}; {fault}",
+                where=str(part.path),
+                expected=f"the columns of {parts[0].path}",
+            )
     schema = pl.Schema({name: _type(parts, given, name, kind) for name, given in columns.items()})
     table = ParquetTable(str(path), kind, parts, columns, schema)
     if not table.rows:
@@ -226,16 +231,20 @@ def open_table(path: str | Path, kind: str) -> ParquetTable:
     return table
 
 
-def _opened(path: Path, named: HiveColumns) -> ParquetPart:
-    with guard_reading(str(path), "Parquet"):
-        if not path.stat().st_size:
-            raise DataError("the file is empty", where=str(path), expected="a Parquet file")
-        held = scan(path, str(path))
-        inside = held.collect_schema()
-        rows = held.select(pl.len()).collect().item()
-    outside = {name: value for name, value in named.items() if name not in inside}
-    types = {name: pl.Int64() if isinstance(value, int) else pl.String() for name, value in outside.items()}
-    return ParquetPart(path, rows, pl.Schema({**inside, **types}), outside)
+def open_parts(root: Path) -> tuple[ParquetPart, ...]:
+    """Open a file, or all files of a folder."""
+    parts = []
+    files = parquet_files(root)
+    for path, named in zip(files, hive_columns(files, root), strict=True):
+        with guard_reading(str(path), "Parquet"):
+            if not path.stat().st_size:
+                raise DataError("the file is empty", where=str(path), expected="a Parquet file")
+            rows = scan(path, str(path))
+            inside, count = rows.collect_schema(), rows.select(pl.len()).collect().item()
+        outside = {name: value for name, value in named.items() if name not in inside}
+        types = {name: pl.Int64() if isinstance(value, int) else pl.String() for name, value in outside.items()}
+        parts.append(ParquetPart(path, count, pl.Schema({**inside, **types}), outside))
+    return tuple(parts)
 
 
 def table_columns(names: Sequence[str], kind: str, where: str) -> dict[str, str]:
@@ -251,41 +260,26 @@ def table_columns(names: Sequence[str], kind: str, where: str) -> dict[str, str]
     return columns
 
 
-def _check_columns(parts: Sequence[ParquetPart], needed: Collection[str], kind: str) -> None:
-    """Check that all files have the columns that are read; a table of attributes may not have more."""
-    for part in parts:
-        names = part.schema.names()
-        missing = [name for name in needed if name not in names]
-        more = [name for name in names if name not in parts[0].schema] if kind == "attributes" else []
-        if missing or more:
-            fault = f"no column {missing[0]}" if missing else f"the column {more[0]} is not in all files"
-            raise DataError(
-                f"found the columns {', '.join(names)}; {fault}",
-                where=str(part.path),
-                expected=f"the columns of {parts[0].path}",
-            )
-
-
 def _type(parts: Sequence[ParquetPart], given: str, name: str, kind: str) -> pl.DataType:
     """Return the type in which a column is read, the same for all files."""
     of_ids = name == QUERY or (name == ITEM and kind != "attributes")
-    found = parts[0].schema[given]
+    common = parts[0].schema[given]
     for part in parts:
-        here = part.schema[given]
+        type_ = part.schema[given]
         if of_ids:
-            as_ids(pl.Series(given, [], here), str(part.path))
-        common = _common(found, here)
-        if common is None:
+            as_ids(pl.Series(given, [], type_), str(part.path))
+        both = _common(common, type_)
+        if both is None:
             raise DataError(
-                f"column {given!r} is of type {here}",
+                f"column {given!r} is of type {type_}",
                 where=str(part.path),
                 expected=f"{parts[0].schema[given]}, as in {parts[0].path}",
                 hint="Write all files with the same types.",
             )
-        found = common
+        common = both
     if of_ids:
-        return as_ids(pl.Series(given, [], found)).dtype
-    return found if kind == "attributes" else pl.Float64()
+        return as_ids(pl.Series(given, [], common)).dtype
+    return common if kind == "attributes" else pl.Float64()
 
 
 def _common(first: pl.DataType, second: pl.DataType) -> pl.DataType | None:

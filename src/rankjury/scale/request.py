@@ -14,10 +14,9 @@ from rankjury.evaluation.judge import DuplicateRule
 from rankjury.evaluation.slices import ItemGroups, SliceTable
 from rankjury.evaluation.slices.groups import Attribute
 from rankjury.io.attributes import check_attributes, read_attributes
-from rankjury.io.parquet import read_whole
 from rankjury.measures.dialects import NamedMeasure
 from rankjury.scale.memory import Budget, temporary_folder
-from rankjury.scale.parquet import ParquetTable, hive_columns, is_parquet, open_table, parquet_files
+from rankjury.scale.parquet import ParquetTable, is_parquet, open_parts, open_table
 from rankjury.stats.mergeable import ScoreColumn, TableLayout
 from rankjury.stats.resampling import Resampling
 
@@ -51,6 +50,9 @@ class EvaluationRequest:
     """Shares of the queries at which scores are reported, between 0 and 1."""
 
     def __post_init__(self) -> None:
+        if not self.systems or not self.asked:
+            found = f"found {len(self.systems)} rankings and {len(self.asked)} measures"
+            raise UsageError(found, expected="one of each, or more")
         if self.baseline is not None and self.baseline not in self.systems:
             raise UnknownName("system", self.baseline, self.systems)
         if self.baseline is not None and self.resampling is None:
@@ -78,11 +80,11 @@ class EvaluationRequest:
     @property
     def layout(self) -> TableLayout:
         """Columns of scores: all measures of the first system, then those of the next."""
+        metrics = [(asked.label, asked.measure.metric) for asked in self.asked]
         columns = tuple(
-            ScoreColumn(name, asked.label, metric.aggregate, metric.lower_is_better, metric.descriptive)
+            ScoreColumn(name, label, metric.aggregate, metric.lower_is_better, metric.descriptive)
             for name in self.systems
-            for asked in self.asked
-            for metric in [asked.measure.metric]
+            for label, metric in metrics
         )
         return TableLayout.of(columns, self.baseline)
 
@@ -106,7 +108,12 @@ def open_inputs(
             )
     gold = open_table(request.gold, "gold")
     tables = [gold, *(open_table(path, "run") for path in request.systems.values())]
-    groups = ItemGroups.of(_judged_items(gold), read_item_cuts(item_slices)) if item_slices else None
+    groups = None
+    if item_slices:
+        judged = pl.Series(ITEM, [], dtype=pl.String)
+        for batch in gold.batches(_ITEMS_AT_ONCE):
+            judged = pl.concat([judged, batch[ITEM].cast(pl.String)]).unique()
+        groups = ItemGroups.of(judged.sort(), read_item_cuts(item_slices))
     as_text = any(table.schema[QUERY] == pl.String for table in tables)
     with temporary_folder(temp) as folder:
         for number, table in enumerate(slices):
@@ -134,30 +141,16 @@ def _open_attributes(path: str, target: Path, budget: Budget, *, as_text: bool) 
     return replace(open_table(target, "attributes"), name=path)
 
 
-def _judged_items(gold: ParquetTable) -> pl.Series:
-    """Return the ids of all judged items as strings, unique and ascending."""
-    ids = pl.Series(ITEM, [], dtype=pl.String)
-    for batch in gold.batches(_ITEMS_AT_ONCE):
-        ids = pl.concat([ids, batch[ITEM].cast(pl.String)]).unique()
-    return ids.sort()
-
-
 def read_item_cuts(item_slices: Sequence[SliceFile]) -> list[SliceTable]:
-    """Read tables of item attributes."""
-    return [SliceTable(*_item_attributes(table.path), "items", table.asked, table.path) for table in item_slices]
-
-
-def _item_attributes(path: str) -> tuple[pl.DataFrame, str]:
-    """Read a table, also from a folder of Parquet files; return it with the name of its id column."""
-    root = Path(path)
-    if not isdir(root):
-        return read_attributes(path, "item")
-    files = parquet_files(root)
-    with guard_reading(path, "a folder of Parquet files"):
-        parts = []
-        for file, named in zip(files, hive_columns(files, root), strict=True):
-            rows = read_whole(file, str(file))
-            new = [pl.lit(value).alias(name) for name, value in named.items() if name not in rows.columns]
-            parts.append(rows.with_columns(new))
-        table = pl.concat(parts, how="vertical_relaxed")
-    return check_attributes(table, "item", path)
+    """Read tables of item attributes, also from folders of Parquet files."""
+    cuts = []
+    for file in item_slices:
+        if isdir(file.path):
+            parts = open_parts(Path(file.path))
+            with guard_reading(file.path, "a folder of Parquet files"):
+                rows = pl.concat([part.scan().collect() for part in parts], how="vertical_relaxed")
+            table, id_column = check_attributes(rows, "item", file.path)
+        else:
+            table, id_column = read_attributes(file.path, "item")
+        cuts.append(SliceTable(table, id_column, "items", file.asked, file.path))
+    return cuts

@@ -133,47 +133,33 @@ def read_text(text: DelimitedText, wanted: Mapping[str, str]) -> LogRows:
         raise text.misfit(()) or AssertionError
     cells = dict(zip(text.names, first[1], strict=True))
     try:
-        frame = _read_typed(text, {column: (name, cells[name]) for column, name in wanted.items()})
-        frame = _read_as_text(text, wanted) if frame is None else frame
+        frame = _read_regular(text, wanted, cells)
     except pl.exceptions.PolarsError as error:
         return _read_irregular(text, wanted, error)
     return LogRows(frame, wanted, text.place)
 
 
-def _read_typed(text: DelimitedText, wanted: Mapping[str, tuple[str, str]]) -> pl.DataFrame | None:
-    """Read ids and times with the types of the first row's cells; None where some row is of another type."""
+def _read_regular(text: DelimitedText, wanted: Mapping[str, str], first: Mapping[str, str]) -> pl.DataFrame:
+    """Read ids and times with the types of the first row's cells; as text where some row is of another type."""
     scan, fields, between = text.scan()
-    cast = {column: _cast(column, fields[name], cell) for column, (name, cell) in wanted.items()}
-    checks = [fields[text.names[-1]].is_not_null(), *(column.is_null() for column in between)]
-    for column, (name, _) in wanted.items():
-        checks.append(cast[column].is_not_null())
-        if column == VALUE:
-            checks.append(cast[column].is_finite())
+    columns = {}
+    is_regular = [fields[text.names[-1]].is_not_null(), *(column.is_null() for column in between)]
+    for column, name in wanted.items():
+        field, cell = fields[name], first[name]
+        if column == VALUE or (column == TIME and is_number(cell) and not cell.isdecimal()):
+            field = field.cast(pl.Float64, strict=False)
+        elif cell.isascii() and cell.isdecimal():
+            field = field.cast(pl.Int64, strict=False)
+        elif column == TIME and (date_format := find_date_format(cell)) is not None:
+            field = field.str.to_datetime(date_format, strict=False, time_unit="us")
+        columns[column] = field
+        is_regular.append(field.is_finite() if column == VALUE else field.is_not_null())
         if column in (USER, ITEM):  # 007 is not 7
-            checks.append(cast[column].cast(pl.String) == fields[name])
-    regular = pl.all_horizontal(checks).fill_null(False)
-    columns = [expression.alias(column) for column, expression in cast.items()]
-    frame = scan.select(*columns, regular=regular).collect(engine="streaming")
-    return frame.drop("regular") if frame["regular"].all() else None
-
-
-def _cast(column: str, field: pl.Expr, first: str) -> pl.Expr:
-    """Return the cast of a column to the type of its first cell."""
-    if column == VALUE:
-        return field.cast(pl.Float64, strict=False)
-    if first.isascii() and first.isdecimal():
-        return field.cast(pl.Int64, strict=False)
-    if column != TIME:
-        return field
-    if is_number(first):
-        return field.cast(pl.Float64, strict=False)
-    form = find_date_format(first)
-    return field if form is None else field.str.to_datetime(form, strict=False, time_unit="us")
-
-
-def _read_as_text(text: DelimitedText, wanted: Mapping[str, str]) -> pl.DataFrame:
-    """Read the rows as they are written."""
-    scan, fields, between = text.scan()
+            is_regular.append(field.cast(pl.String) == fields[name])
+    regular = pl.all_horizontal(is_regular).fill_null(False)
+    frame = scan.select(**columns, regular=regular).collect(engine="streaming")
+    if frame["regular"].all():
+        return frame.drop("regular")
     if between and not scan.select(pl.all_horizontal(column.is_null() for column in between).all()).collect().item():
         return _split_lines(text, wanted)
     frame = scan.select(fields[name].alias(column) for column, name in wanted.items()).collect(engine="streaming")
@@ -228,17 +214,6 @@ def is_number(text: str) -> bool:
     except ValueError:
         return False
     return True
-
-
-def json_place(source: Source) -> Callable[[int], str]:
-    """Return a function that says where the n-th line that is not blank is."""
-
-    def place(row: int) -> str:
-        with _lines(source) as lines:
-            numbers = (number for number, line in enumerate(lines, start=1) if line.strip())
-            return f"{source.name}:{next(number for n, number in enumerate(numbers) if n == row)}"
-
-    return place
 
 
 def json_fault(source: Source) -> DataError | None:

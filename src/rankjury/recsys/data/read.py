@@ -2,6 +2,7 @@
 
 import io
 from collections.abc import Collection, Mapping
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,6 @@ import polars as pl
 
 from rankjury.core.convert import frame_of
 from rankjury.core.text import plural
-from rankjury.core.types import Bools
 from rankjury.core.validation import check_arguments
 from rankjury.errors import DataError, UnknownName, UsageError, guard_reading
 from rankjury.io.json import parse_json
@@ -18,15 +18,7 @@ from rankjury.io.parquet import scan
 from rankjury.io.source import SEPARATORS, Source, cells_of, plain_suffix
 from rankjury.io.tables import unreadable
 from rankjury.recsys.data.attributes import Attributes, read_items
-from rankjury.recsys.data.delimited_text import (
-    SHOWN,
-    DelimitedText,
-    LogRows,
-    is_number,
-    json_fault,
-    json_place,
-    read_text,
-)
+from rankjury.recsys.data.delimited_text import SHOWN, DelimitedText, LogRows, is_number, json_fault, read_text
 from rankjury.recsys.data.log import (
     COLUMNS,
     ITEM,
@@ -47,9 +39,8 @@ FORMATS = ("csv", "tsv", "jsonl", "parquet", "ratings.dat", "u.data")
 _EXPECTED = "CSV, TSV, JSONL, Parquet, ratings.dat or u.data"
 _HEADLESS = {"ratings.dat": "::", "u.data": "\t"}
 _NAMES = dict(zip(COLUMNS, ("user", "item", "rating", "timestamp"), strict=True))
-_IMPLICIT, _SURELY_TIME = (USER, ITEM, TIME), 1e8
-"""Three fields are user, item and rating, unless the third is too large for a rating: in seconds, it is in 1973."""
-_FRAME = "frame"
+_SURELY_TIME = 1e8
+"""No rating is as large; as a time in seconds, it is in 1973."""
 
 
 @check_arguments
@@ -99,14 +90,18 @@ def read_log(
             frame = frame_of(path)
         except DataError as error:
             raise UsageError(f"the log is of type {type(path).__name__}", expected="a path or a frame") from error
-        columns = find_columns(frame.columns, given, _FRAME)
-        selected = frame.select(pl.col(name).alias(column) for column, name in columns.items())
-        rows = LogRows(selected, columns, lambda row: f"{_FRAME}, row {row + 1:,}")
-        log = _log_from_rows(rows, _FRAME, scale)
+        log = _log_from_rows(_named_rows(frame.lazy(), given, "frame"), "frame", scale)
     if catalogue is None:
         return log
     known = read_items(catalogue) if isinstance(catalogue, str | Path) else catalogue
     return log.with_items(known.ids if isinstance(known, Attributes) else known)
+
+
+def _named_rows(rows: pl.LazyFrame, given: Mapping[str, str], source: str) -> LogRows:
+    """Return the columns of a log of a frame or a Parquet file."""
+    columns = find_columns(rows.collect_schema().names(), given, source)
+    frame = rows.select(pl.col(name).alias(column) for column, name in columns.items()).collect()
+    return LogRows(frame, columns, lambda row: f"{source}, row {row + 1:,}")
 
 
 def _log_from_rows(rows: LogRows, source: str, scale: tuple[float, float] | None) -> Log:
@@ -150,27 +145,20 @@ def _values(rows: LogRows, scale: tuple[float, float] | None) -> pl.Series:
     if not (texts.dtype.is_numeric() or texts.dtype in (pl.String, pl.Boolean)):
         raise DataError(f"{name} is of type {given.dtype}", where=rows.place(0), expected="numbers")
 
-    def value_of(row: int) -> str:
-        return f"the {name} of user {rows.frame[USER][row]} for item {rows.frame[ITEM][row]}"
-
     values = texts.cast(pl.Float64, strict=False)
+    low, high = scale or (-inf, inf)
     bad = ~values.is_finite().fill_null(False)
+    outside = (values < low) | (values > high)
+    if not bad.any() and not outside.any():
+        return values
+    row = int((bad if bad.any() else outside).arg_max() or 0)
+    cell = f"the {name} of user {rows.frame[USER][row]} for item {rows.frame[ITEM][row]} is"
     if bad.any():
-        row = int(bad.arg_max() or 0)
-        found = f"no {name}" if given[row] is None else f"{value_of(row)} is {given[row]!r}"
-        raise DataError(found, where=rows.place(row), expected="a finite number")
-    if scale is not None:
-        low, high = scale
-        outside: Bools = ((values < low) | (values > high)).to_numpy()
-        if outside.any():
-            row = int(outside.argmax())
-            many = plural(int(outside.sum()), "row is", "rows are")
-            raise DataError(
-                f"{value_of(row)} is {values[row]:g} ({many} outside the scale)",
-                where=rows.place(row),
-                expected=f"{low:g} to {high:g}",
-            )
-    return values
+        found, expected = f"no {name}" if given[row] is None else f"{cell} {given[row]!r}", "a finite number"
+    else:
+        many = plural(int(outside.sum()), "row is", "rows are")
+        found, expected = f"{cell} {values[row]:g} ({many} outside the scale)", f"{low:g} to {high:g}"
+    raise DataError(found, where=rows.place(row), expected=expected)
 
 
 def _read_rows(source: Source, given: Mapping[str, str], form: str | None) -> LogRows:
@@ -181,10 +169,7 @@ def _read_rows(source: Source, given: Mapping[str, str], form: str | None) -> Lo
     chosen = form or _detect_format(source, {column: name for column, name in given.items() if column not in absent})
     if chosen == "parquet":
         with guard_reading(source.name, "Parquet"):
-            rows = scan(source.polars, source.name)
-            found = find_columns(rows.collect_schema().names(), given, source.name)
-            frame = rows.select(pl.col(name).alias(column) for column, name in found.items()).collect()
-        return LogRows(frame, found, lambda row: f"{source.name}, row {row + 1:,}")
+            return _named_rows(scan(source.polars, source.name), given, source.name)
     if chosen == "jsonl":
         return _read_json(source, given)
     return _read_headless(source, chosen, absent) if chosen in _HEADLESS else _read_table(source, given)
@@ -207,7 +192,7 @@ def _detect_format(source: Source, given: Mapping[str, str]) -> str:
         raise DataError("found bytes that are not text", where=source.name, expected=_EXPECTED)
     if first.startswith("{"):
         return "jsonl"
-    if _separator(first, given) is not None or given:
+    if given or _separator(first, given) is not None:
         return "csv"
     if "::" in first:
         return "ratings.dat"
@@ -238,7 +223,7 @@ def _read_json(source: Source, given: Mapping[str, str]) -> LogRows:
         frame = rows.select(pl.col(name).alias(column) for column, name in found.items()).collect()
     except pl.exceptions.PolarsError as error:
         raise json_fault(source) or unreadable(source, error) from error
-    return LogRows(frame, found, json_place(source))
+    return LogRows(frame, found, DelimitedText(source, " ", tuple(found), headed=False).place)
 
 
 def _read_table(source: Source, given: Mapping[str, str]) -> LogRows:
@@ -269,8 +254,8 @@ def _read_headless(source: Source, form: str, absent: Collection[str]) -> LogRow
         shown = source.head_lines[0][:SHOWN]
         raise DataError(f"found {many} in the line {shown!r}", where=f"{source.name}:1", expected=expected)
     columns = COLUMNS[: len(fields)]
-    if len(fields) == len(_IMPLICIT) and is_number(fields[-1]) and float(fields[-1]) >= _SURELY_TIME:
-        columns = _IMPLICIT
+    if len(fields) == 3 and is_number(fields[-1]) and float(fields[-1]) >= _SURELY_TIME:
+        columns = (USER, ITEM, TIME)
     wanted = {column: _NAMES[column] for column in columns if column not in absent}
     names = tuple(_NAMES[column] for column in columns)
     return read_text(DelimitedText(source, separator, names, headed=False), wanted)

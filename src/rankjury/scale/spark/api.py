@@ -7,14 +7,15 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from rankjury.core.progress import NO_PROGRESS, Progress
-from rankjury.evaluation.evaluate import DEFAULT_MEASURES
+from rankjury.evaluation.evaluate import DEFAULT_MEASURES, resolve_measures
 from rankjury.evaluation.judge import DuplicateRule
 from rankjury.evaluation.report import Report
 from rankjury.evaluation.slices import ItemGroups, SliceTable
 from rankjury.io.attributes import check_attributes
 from rankjury.measures.measure import Measure, Value
-from rankjury.scale.api import make_request, slice_files
+from rankjury.scale.api import slice_files
 from rankjury.scale.memory import Budget, parse_memory
+from rankjury.scale.request import EvaluationRequest
 from rankjury.scale.spark.driver import evaluate_source
 from rankjury.scale.spark.files import judged_items
 from rankjury.scale.spark.sources import DataFrameSource, spark_table
@@ -60,10 +61,17 @@ def evaluate(
     of_items = slice_files(item_slices, items_by, "attributes of items")
     truth = spark_table(gold, "gold", "gold")
     tables = [truth, *(spark_table(run, "run", name) for name, run in named.items())]
-    names = {name: name for name in named}
-    request = make_request("gold", names, measures, dialect, conventions, resampling, baseline, duplicates, quantiles)
     tables += [spark_table(slices, "attributes", table.path) for table in of_queries]
-    request = replace(request, attributes=tuple(of_queries))
+    request = EvaluationRequest(
+        "gold",
+        {name: name for name in named},
+        tuple(resolve_measures(measures, dialect, conventions)),
+        resampling,
+        baseline,
+        duplicates,
+        attributes=tuple(of_queries),
+        quantiles=tuple(quantiles),
+    )
     for file in of_items:
         # A Spark DataFrame is collected, since items are few compared with queries.
         rows = pl.from_arrow(item_slices.toArrow()) if hasattr(item_slices, "toArrow") else item_slices
