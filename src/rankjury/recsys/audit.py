@@ -28,11 +28,6 @@ _BULK = 10
 """More rows of a user than this within one second were not made one by one."""
 _EARLIEST = datetime(1990, 1, 1, tzinfo=UTC)
 _MAX_VALUES, _BINS = 20, 10
-_TOP = 0.2
-_HIGH = 0.75
-"""A rating is high from three quarters of the way between the lowest and the highest that occurs: 4 of 1 to 5."""
-_MANY_DUPLICATES, _FEW_USERS, _MOSTLY_HIGH, _MANY_TIED_USERS, _MOSTLY_UNSEEN = 0.01, 30, 0.75, 0.1, 0.5
-"""Thresholds of warnings."""
 
 
 @dataclass(frozen=True)
@@ -231,7 +226,7 @@ def audit(
             n=counts.size,
             rows=CountSummary(int(counts.min()), float(np.median(counts)), float(counts.mean()), int(counts.max())),
             gini=gini(counts),
-            top_share=share_of_largest(counts, _TOP),
+            top_share=share_of_largest(counts, 0.2),
             cold=int((counts < cold).sum()),
         )
         for counts in (log.per_user[log.per_user > 0], log.per_item[log.per_item > 0])
@@ -304,7 +299,8 @@ def _describe_catalogue(log: Log, items: Attributes | None) -> CatalogueCoverage
 def _describe_ratings(log: Log) -> Ratings:
     values, counts = np.unique(log.value, return_counts=True)
     low, high = float(values[0]), float(values[-1])
-    high_from = float(values[np.searchsorted(values, low + _HIGH * (high - low) - 1e-9 * max(1.0, abs(high)))])
+    limit = low + 0.75 * (high - low)  # 4 on a scale of 1 to 5
+    high_from = float(values[np.searchsorted(values, limit - 1e-9 * max(1.0, abs(high)))])
     return Ratings(
         mean=float(log.value.mean()),
         std=float(log.value.std()),
@@ -413,16 +409,16 @@ def _preview_temporal_split(log: Log, time: Ints, fractions: Fractions) -> Split
 
 def _warnings(result: Audit) -> Iterator[str]:
     """Yield warnings; each says what was counted and what follows from it."""
-    if result.duplicate_pairs > _MANY_DUPLICATES * result.rows:
+    if result.duplicate_pairs > 0.01 * result.rows:
         exact = f", {result.exact_duplicates:,} of them in full" if result.exact_duplicates else ""
         yield (
             f"{plural(result.duplicate_pairs, 'row repeats', 'rows repeat')} a user and an item of another row "
-            f"({_share(result.duplicate_pairs, result.rows)}{exact}): a random split would test what it trains on, and "
-            "of each pair only the latest row counts"
+            f"({format_percent(result.duplicate_pairs / result.rows, 1)}{exact}): a random split would test what it "
+            "trains on, and of each pair only the latest row counts"
         )
     elif result.exact_duplicates:
         yield f"{plural(result.exact_duplicates, 'row repeats another', 'rows repeat others')} in full"
-    if result.users.n < _FEW_USERS:
+    if result.users.n < 30:
         yield f"{plural(result.users.n, 'user', 'users')} only: intervals over users will be wide, if there are any"
     unlisted = 0 if result.catalogue is None else result.catalogue.unlisted
     if unlisted == result.items.n:
@@ -440,18 +436,14 @@ def _warnings(result: Audit) -> Iterator[str]:
     elif result.ties is not None and result.future is not None:
         if not times.unit:
             yield "times are plain numbers: they order rows, but are no dates"
-        if times.future:
-            rows = plural(times.future, "row is", "rows are")
-            yield f"{rows} from the future (until {_when(times.last, times.unit)})"
-        if times.early:
-            rows = plural(times.early, "row is", "rows are")
-            yield f"{rows} from before 1990 (from {_when(times.first, times.unit)} on)"
+        for count, what in (
+            (times.future, f"from the future (until {_when(times.last, times.unit)})"),
+            (times.early, f"from before 1990 (from {_when(times.first, times.unit)} on)"),
+        ):
+            if count:
+                yield f"{plural(count, 'row is', 'rows are')} {what}"
         yield from _tie_warnings(result.ties, times.unit, result.rows, result.future)
         yield from _preview_warnings(result.future)
-
-
-def _share(part: int, whole: int) -> str:
-    return format_percent(part / whole, 1) if whole else "none"
 
 
 def _when(time: int, unit: str) -> str:
@@ -467,12 +459,12 @@ def _rating_warnings(ratings: Ratings) -> Iterator[str]:
             f"ratings go down to {ratings.lowest:g}: those below 0 are taken as such, which gain nothing; if they mean "
             "that something was not rated, take them out"
         )
-    if ratings.lowest >= 0 and ratings.highest <= 1:
+    elif ratings.highest <= 1:
         yield (
             f"ratings lie between {ratings.lowest:g} and {ratings.highest:g}: a threshold for scales of stars, such as "
             "rel=4, finds nothing relevant"
         )
-    if ratings.high_share >= _MOSTLY_HIGH:
+    if ratings.high_share >= 0.75:
         yield (
             f"{format_percent(ratings.high_share, 1)} of ratings are {ratings.high_from:g} or more: people rate what "
             "they like, and such a threshold hardly tells good from bad"
@@ -483,8 +475,9 @@ def _tie_warnings(ties: TimeTies, unit: str, rows: int, preview: SplitPreview) -
     smallest = min(share for share in preview.fractions if share)
     if ties.largest > smallest * rows:
         yield (
-            f"{ties.largest:,} rows ({_share(ties.largest, rows)}) have one time, {_when(ties.largest_at, unit)}: more "
-            f"than a window of {format_percent(smallest)} can hold, and equal times are never parted"
+            f"{ties.largest:,} rows ({format_percent(ties.largest / rows, 1)}) have one time, "
+            f"{_when(ties.largest_at, unit)}: more than a window of {format_percent(smallest)} can hold, and equal "
+            "times are never parted"
         )
     if ties.bulk_users:
         users = plural(ties.bulk_users, "user has", "users have")
@@ -492,8 +485,8 @@ def _tie_warnings(ties: TimeTies, unit: str, rows: int, preview: SplitPreview) -
             f"{users} more than {ties.bulk} rows within one second: entered in bulk, so that the order of a user's "
             "rows is arbitrary and leave-last splits draw by chance"
         )
-    if ties.users_of_one_time > _MANY_TIED_USERS * ties.users_of_several_rows:
-        share = _share(ties.users_of_one_time, ties.users_of_several_rows)
+    if ties.users_of_one_time > 0.1 * ties.users_of_several_rows:
+        share = format_percent(ties.users_of_one_time / ties.users_of_several_rows, 1)
         yield (
             f"all rows of {plural(ties.users_of_one_time, 'user', 'users')} ({share} of those with several) have one "
             "time: there is no last one of them to hold out"
@@ -512,8 +505,8 @@ def _preview_warnings(preview: SplitPreview) -> Iterator[str]:
         (preview.unseen_users, preview.test_users, "users", "for them no model knows more than popularity"),
         (preview.unseen_items, preview.test_items, "items", "only models that know their content find them"),
     ):
-        if unseen > _MOSTLY_UNSEEN * tested:
+        if unseen > 0.5 * tested:
             yield (
-                f"{unseen:,} of {tested:,} test {what} ({_share(unseen, tested)}) have no row in training under a "
-                f"temporal split of {shown}: {follows}"
+                f"{unseen:,} of {tested:,} test {what} ({format_percent(unseen / tested, 1)}) have no row in training "
+                f"under a temporal split of {shown}: {follows}"
             )

@@ -89,12 +89,8 @@ class TrainedModel(Recommender):
     def ratings(self, train: Log) -> Floats:
         """Return the ratings of the training pairs; an error where the log has none."""
         if not train.rated:
-            raise UsageError(
-                "the log has no ratings",
-                where=f"{self.name}, values",
-                expected='values = "implicit"',
-                hint="Who took what counts.",
-            )
+            where, hint = f"{self.name}, values", "Who took what counts."
+            raise UsageError("the log has no ratings", where=where, expected='values = "implicit"', hint=hint)
         return self.known.values
 
     def knows(self, users: Ints) -> Bools:

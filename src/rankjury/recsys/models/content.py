@@ -44,32 +44,25 @@ class Content(FactorModel, TrainedModel):
         ours, others = items[:, trained], items[:, ~trained]
         lengths = np.sqrt(np.einsum("if,if->i", ours, ours) + np.einsum("if,if->i", others, others))
         vectors = ours / np.where(lengths > 0, lengths, 1.0)[:, None]
-        sums = self._sum_of_taken(vectors[self.known.items])
+        # the weighted sum of the items of each user; ratings that can be below zero are shifted to zero
+        known, items_of_training = self.known, vectors[self.known.items]
+        weights = known.values - min(0.0, float(known.values.min()))
+        sums = np.empty((known.users.size, vectors.shape[1]))
+        for first, last in cut_rows(known.users.size, _USERS_AT_ONCE):
+            starts, at = gathered(known.starts, np.arange(first, last))
+            taken = items_of_training[known.columns[at]] * weights[at, None]
+            sums[first:last] = np.add.reduceat(taken, starts[:-1], axis=0)
         lengths = np.sqrt(np.einsum("if,if->i", sums, sums))
         profiles = np.full((len(train.users), vectors.shape[1]), np.nan)
         profiles[self.known.users] = sums / np.where(lengths > 0, lengths, 1.0)[:, None]
         self.of_users = np.where(profiles.any(axis=1, keepdims=True), profiles, np.nan)
         self.of_items = np.where(items.any(axis=1, keepdims=True), vectors, np.nan)
 
-    def _sum_of_taken(self, items: Floats) -> Floats:
-        """Return the weighted sum of the items of each user; ratings that can be below zero are shifted to zero."""
-        known = self.known
-        weights = known.values - min(0.0, float(known.values.min()))
-        sums = np.empty((known.users.size, items.shape[1]))
-        for first, last in cut_rows(known.users.size, _USERS_AT_ONCE):
-            starts, at = gathered(known.starts, np.arange(first, last))
-            sums[first:last] = np.add.reduceat(items[known.columns[at]] * weights[at, None], starts[:-1], axis=0)
-        return sums
-
 
 def _vectors(features: SideFeatures, name: str, n: int) -> Floats:
     if not features.items:
-        raise UsageError(
-            f"the items have no attributes, so no {name}",
-            where="features",
-            expected="attributes of items",
-            hint="Name a file of items in the plan.",
-        )
+        found, hint = f"the items have no attributes, so no {name}", "Name a file of items in the plan."
+        raise UsageError(found, where="features", expected="attributes of items", hint=hint)
     if name not in features.items:
         raise UnknownName("attribute of items", name, features.items)
     vectors = np.asarray(features.items[name], dtype=np.float64)

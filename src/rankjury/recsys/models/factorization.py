@@ -1,5 +1,6 @@
 """Matrix factorisation: truncated SVD (scipy), alternating least squares and BPR (implicit)."""
 
+from abc import abstractmethod
 from typing import Any, ClassVar
 
 import numpy as np
@@ -73,20 +74,33 @@ def _factorised(matrix: Any, n: int) -> tuple[Floats, Floats]:
 
 
 class _Implicit(TrainedFactorModel):
-    """A factor model of the library implicit."""
+    """A factor model of the library implicit; its parameters have the library's names."""
 
     extra = "recsys"
     libraries = ("implicit", "scipy")
 
-    def _fit(self, model: Any, matrix: Any, progress: Progress) -> None:
-        """Fit a model of the library, and take its factors."""
+    @abstractmethod
+    def make(self, **options: Any) -> Any:
+        """Return the library's model."""
+
+    def learn(self, train: Log, features: SideFeatures, progress: Progress) -> None:
         from implicit.recommender_base import ModelFitError
+
+        options: dict[str, Any] = {
+            name: type(param.default)(self.settings[name])  # a whole number may stand for a float
+            for name, param in self.params.items()
+        }
+        ratings = self.ratings(train) if options.pop("values", "implicit") == "ratings" else None
+        options["random_state"] = options.pop("seed")
+        with ignore_library_warnings():
+            model = self.make(**options)
 
         def report(done: int, *_: Any) -> None:
             progress.update("Fitting", done + 1, model.iterations)
 
         try:
             with single_blas_thread():
+                matrix = sparse_matrix(self.known, ratings, np.float32)
                 model.fit(matrix, show_progress=False, callback=report if progress.is_visible else None)
         except ModelFitError as error:
             raise DataError(
@@ -113,19 +127,10 @@ class AlternatingLeastSquaresModel(_Implicit):
         "seed": _SEED,
     }
 
-    def learn(self, train: Log, features: SideFeatures, progress: Progress) -> None:
+    def make(self, **options: Any) -> Any:
         from implicit.cpu.als import AlternatingLeastSquares
 
-        ratings = self.ratings(train) if self.settings["values"] == "ratings" else None
-        with ignore_library_warnings():
-            model = AlternatingLeastSquares(
-                factors=int(self.settings["factors"]),
-                regularization=float(self.settings["regularization"]),
-                alpha=float(self.settings["alpha"]),
-                iterations=int(self.settings["iterations"]),
-                random_state=int(self.settings["seed"]),
-            )
-        self._fit(model, sparse_matrix(self.known, ratings, np.float32), progress)
+        return AlternatingLeastSquares(**options)
 
 
 @RECOMMENDERS.register("bpr")
@@ -142,15 +147,8 @@ class PairwiseRanking(_Implicit):
         "seed": _SEED,
     }
 
-    def learn(self, train: Log, features: SideFeatures, progress: Progress) -> None:
+    def make(self, **options: Any) -> Any:
         from implicit.cpu.bpr import BayesianPersonalizedRanking
 
-        model = BayesianPersonalizedRanking(
-            factors=int(self.settings["factors"]),
-            learning_rate=float(self.settings["learning_rate"]),
-            regularization=float(self.settings["regularization"]),
-            iterations=int(self.settings["iterations"]),
-            num_threads=1,  # with more they overwrite one another's steps, and no two fits are alike
-            random_state=int(self.settings["seed"]),
-        )
-        self._fit(model, sparse_matrix(self.known, dtype=np.float32), progress)
+        # with more threads they overwrite one another's steps, and no two fits are alike
+        return BayesianPersonalizedRanking(num_threads=1, **options)

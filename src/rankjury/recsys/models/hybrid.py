@@ -92,12 +92,12 @@ class Hybrid(TrainedModel):
         by_others = self.collaborative.score(users, everything)
         by_content = self.content.score(users, everything)
         starts, taken = self.known.taken(users)
-        found = np.full((users.size, items.size), -np.inf)
+        scores = np.full((users.size, items.size), -np.inf)
         for row in np.flatnonzero(self.knows(users)):
             free = trained.copy()
             free[self.known.items[taken[starts[row] : starts[row + 1]]]] = False
-            found[row] = self._blended(by_others[row], by_content[row], free)[items]
-        return found
+            scores[row] = self._blended(by_others[row], by_content[row], free)[items]
+        return scores
 
     def _blended(self, by_others: Floats, by_content: Floats, free: Bools) -> Floats:
         """Return one user's scores of all items; −∞ where neither model has one."""

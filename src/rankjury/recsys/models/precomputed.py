@@ -15,7 +15,7 @@ from rankjury.core.convert import ITEM, QUERY, SCORE, ranking_from_frame
 from rankjury.core.params import Param
 from rankjury.core.progress import NO_PROGRESS, Progress
 from rankjury.core.text import join_names, plural
-from rankjury.core.types import Bools, Floats, Ints, Matrix, Vectors, freeze, names_of, places_in
+from rankjury.core.types import Bools, Floats, Ints, Matrix, Vectors, gathered, names_of, places_in
 from rankjury.errors import DataError, UsageError, guard_reading
 from rankjury.io.formats import read
 from rankjury.io.source import Source, plain_suffix
@@ -39,15 +39,9 @@ class ScoreMatrix:
     items: pl.Series
     values: NDArray[Any]
 
-    def __post_init__(self) -> None:
-        freeze(self)
-
-    def rows(self, users: Ints, items: Ints, n: int) -> Floats:
-        """Return scores of n items, −∞ where there are none; ``items`` are the codes of columns, −1 unknown."""
-        scores = np.full((users.size, n), -np.inf)
-        known = items >= 0
-        scores[:, items[known]] = self.values[users][:, known]
-        return scores
+    def rows(self, users: Ints) -> Matrix:
+        """Return the scores of all items for some users, given by row."""
+        return np.asarray(self.values[users])
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,16 +54,11 @@ class ScoreTable:
     columns: Ints
     values: Floats
 
-    def __post_init__(self) -> None:
-        freeze(self)
-
-    def rows(self, users: Ints, items: Ints, n: int) -> Floats:
-        """Return scores of n items, as of a matrix."""
-        scores = np.full((users.size, n), -np.inf)
-        for row, user in enumerate(users):
-            cells = slice(self.starts[user], self.starts[user + 1])
-            codes = items[self.columns[cells]]
-            scores[row, codes[codes >= 0]] = self.values[cells][codes >= 0]
+    def rows(self, users: Ints) -> Matrix:
+        """Return the scores of all items for some users, given by row; −∞ where there is none."""
+        scores = np.full((users.size, len(self.items)), -np.inf)
+        starts, at = gathered(self.starts, users)
+        scores[np.repeat(np.arange(users.size), np.diff(starts)), self.columns[at]] = self.values[at]
         return scores
 
 
@@ -119,23 +108,22 @@ class PrecomputedScores(_Precomputed):
     paths = ("path", "users", "items")
     scores: ScoreMatrix | ScoreTable
     row_of: Ints
-    item_codes: Ints
-    n_items: int
+    column_of: Ints
 
     def fit(self, train: Log, features: SideFeatures, progress: Progress = NO_PROGRESS) -> None:
         path = self._path("path")
         self.warnings = []
         self.scores = read_scores(path, str(self.settings["users"]), str(self.settings["items"]))
+        self.row_of, self.column_of = np.full(len(train.users), -1), np.full(len(train.items), -1)
         users = self._match(train.users, self.scores.users, "user", path)
-        self.item_codes = self._match(train.items, self.scores.items, "item", path)
-        self.n_items = len(train.items)
-        self.row_of = np.full(len(train.users), -1, dtype=np.int64)
+        items = self._match(train.items, self.scores.items, "item", path)
         self.row_of[users[users >= 0]] = np.flatnonzero(users >= 0)
+        self.column_of[items[items >= 0]] = np.flatnonzero(items >= 0)
 
     def score(self, users: Ints, items: Ints) -> Matrix:
-        rows = self.row_of[users]
+        rows, columns = self.row_of[users], self.column_of[items]
         table = np.full((users.size, items.size), -np.inf)
-        table[rows >= 0] = self.scores.rows(rows[rows >= 0], self.item_codes, self.n_items)[:, items]
+        table[np.ix_(rows >= 0, columns >= 0)] = self.scores.rows(rows[rows >= 0])[:, columns[columns >= 0]]
         return table
 
     def knows(self, users: Ints) -> Bools:

@@ -18,7 +18,6 @@ from rankjury.core.hashing import hash_ids
 from rankjury.core.journal import Journal, JournalScope
 from rankjury.core.params import Param, Params
 from rankjury.core.progress import NO_PROGRESS, Progress
-from rankjury.core.types import Floats
 from rankjury.core.version import __version__
 from rankjury.errors import DataError, MissingExtra, RankjuryError, UsageError
 from rankjury.evaluation.evaluate import Evaluation
@@ -151,19 +150,19 @@ def tune_model(
                 trial = _run_trial(subject, params)
                 stored.add(key, trial.as_entry())
             trials[key] = replace(trial, params=dict(params), number=len(trials))
-        found = ModelTuning(
+        tuning = ModelTuning(
             subject.system, subject.model, subject.asked.label, metric.aggregate, metric.lower_is_better,
             task.window, task.fit_on, queries, tuple(trials.values()), subject.tried, subject.known,
             {**subject.search, **({"extensions": extensions} if extensions else {})},
             resampling or Resampling(), tuple(stored.notes()),
         )  # fmt: skip
-        if not extend or not found.edges or extensions == MAX_EXTENSIONS:
+        if not extend or not tuning.edges or extensions == MAX_EXTENSIONS:
             break
-        tried = widen_grid(subject.tried, found.edges)  # settings in use stay the first
+        tried = widen_grid(subject.tried, tuning.edges)  # settings in use stay the first
         settings = list_settings(subject.known, subject.settings[0], tried, simpler=subject.simpler)
         subject, extensions = replace(subject, tried=tried, settings=tuple(settings)), extensions + 1
     progress.update(subject.system, len(trials), len(trials))
-    return found
+    return tuning
 
 
 def _run_trial(subject: TuningSubject, params: Params) -> Trial:
@@ -174,7 +173,16 @@ def _run_trial(subject: TuningSubject, params: Params) -> Trial:
         model = subject.make(params)
         model.fit(subject.task.train, subject.task.features)
         fitted = perf_counter()
-        values, notes = _values(subject, model)
+        task, measure = subject.task, subject.asked.measure
+        lists = recommend(model, task, subject.depth, cold=subject.cold, source=subject.model)
+        ranking = lists.ranking(task, subject.system)
+        if subject.threshold is not None:
+            ranking = apply_threshold(ranking, subject.threshold)
+        background = task.background if measure.metric.of_lists else None
+        values = Evaluation.match(task.gold, ranking, background=background).values(measure)
+        if np.isnan(values).all():
+            raise DataError(f"{subject.asked.label} is defined for none of {values.size:,} users", where=subject.system)
+        notes = tuple(lists.notes(measure.k or 0))
     except MissingExtra:
         raise  # not the fault of a setting
     except Exception as error:
@@ -182,17 +190,3 @@ def _run_trial(subject: TuningSubject, params: Params) -> Trial:
         message = " ".join(text.split())[:_LONGEST_MESSAGE]
         return Trial(dict(params), None, message, None if fitted is None else fitted - began)
     return Trial(dict(params), values, None, fitted - began, perf_counter() - fitted, notes)
-
-
-def _values(subject: TuningSubject, model: Recommender) -> tuple[Floats, tuple[str, ...]]:
-    """Return the measure for every user, in the order of their ids, and notes on the lists."""
-    task, measure = subject.task, subject.asked.measure
-    found = recommend(model, task, subject.depth, cold=subject.cold, source=subject.model)
-    ranking = found.ranking(task, subject.system)
-    if subject.threshold is not None:
-        ranking = apply_threshold(ranking, subject.threshold)
-    background = task.background if measure.metric.of_lists else None
-    values = Evaluation.match(task.gold, ranking, background=background).values(measure)
-    if np.isnan(values).all():
-        raise DataError(f"{subject.asked.label} is defined for none of {values.size:,} users", where=subject.system)
-    return values, tuple(found.notes(measure.k or 0))

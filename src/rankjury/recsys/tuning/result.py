@@ -1,17 +1,12 @@
 """Results of tuning a model: its trials, the best one, and whether it is better than the settings in use."""
 
+import zlib
 from base64 import b64decode, b64encode
-from binascii import Error as BadBase64
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Any
-from zlib import (
-    compress,
-    decompress,
-    error as ZlibError,  # noqa: N812
-)
 
 import numpy as np
 import polars as pl
@@ -56,7 +51,7 @@ class Trial:
         """Return the entry for the journal, with every user's value to the last bit."""
         values = None
         if self.values is not None:
-            values = b64encode(compress(np.ascontiguousarray(self.values, dtype="<f8").tobytes())).decode()
+            values = b64encode(zlib.compress(np.ascontiguousarray(self.values, dtype="<f8").tobytes())).decode()
         return {
             "params": dict(self.params),
             "values": values,
@@ -67,20 +62,16 @@ class Trial:
         }
 
     @classmethod
-    def from_entry(cls, form: Mapping[str, Any] | None, users: int) -> "Trial | None":
+    def from_entry(cls, entry: Mapping[str, Any] | None, users: int) -> "Trial | None":
         """Read a stored trial of so many users; None where it failed, or was tampered with."""
-        with suppress(KeyError, TypeError, ValueError, BadBase64, ZlibError):
-            if form is None or form["values"] is None:
+        with suppress(KeyError, TypeError, ValueError, zlib.error):
+            if entry is None or entry["values"] is None:
                 return None
-            values = np.frombuffer(decompress(b64decode(form["values"])), dtype="<f8").astype(np.float64)
-            seconds = form["fit_seconds"], form["recommend_seconds"]
-            trial = cls(dict(form["params"]), values, form["error"], *seconds, tuple(form["notes"]), resumed=True)
+            values = np.frombuffer(zlib.decompress(b64decode(entry["values"])), dtype="<f8").astype(np.float64)
+            seconds = entry["fit_seconds"], entry["recommend_seconds"]
+            trial = cls(dict(entry["params"]), values, entry["error"], *seconds, tuple(entry["notes"]), resumed=True)
             return trial if values.size == users else None
         return None
-
-
-_SAME = 12
-"""Decimals to which two means are the same."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,7 +108,7 @@ class ModelTuning:
         return {trial.number: estimate for trial, estimate in zip(done, estimates, strict=True)}
 
     def _mean(self, trial: Trial) -> float:
-        return round(self.estimates[trial.number].mean, _SAME)
+        return round(self.estimates[trial.number].mean, 12)  # means that differ less are the same
 
     @cached_property
     def ranked(self) -> tuple[Trial, ...]:
@@ -162,15 +153,14 @@ class ModelTuning:
         """Return whether a trial that differs from the best in this parameter alone has the same mean."""
 
         def others(trial: Trial) -> Params:
-            whole = resolve_params(self.known, trial.params, "parameter")
-            return {name: value for name, value in whole.items() if name != parameter}
+            return {name: value for name, value in self._settings(trial).items() if name != parameter}
 
-        best = self.ranked[0]
-        return any(
-            self._mean(trial) == self._mean(best) and others(trial) == others(best)
-            for trial in self.trials
-            if trial is not best and not trial.failed
-        )
+        best, *rest = (trial for trial in self.ranked if not trial.failed)
+        return any(self._mean(trial) == self._mean(best) and others(trial) == others(best) for trial in rest)
+
+    def _settings(self, trial: Trial) -> dict[str, Setting]:
+        """Return all parameters of a trial with their values."""
+        return resolve_params(self.known, trial.params, "parameter")
 
     @cached_property
     def _comparisons(self) -> dict[str, Comparison]:
@@ -233,8 +223,8 @@ class ModelTuning:
 
     def spelled(self, trial: Trial) -> str:
         """Return ``factors=64 alpha=0.1``: the parameters in which settings differ."""
-        whole = resolve_params(self.known, trial.params, "parameter")
-        return format_params({name: whole[name] for name in self.tried})
+        settings = self._settings(trial)
+        return format_params({name: settings[name] for name in self.tried})
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -269,7 +259,7 @@ class ModelTuning:
             "place": None if trial.failed else place,
             "number": trial.number,
             "params": dict(trial.params),
-            "settings": resolve_params(self.known, trial.params, "parameter"),
+            "settings": self._settings(trial),
             "in_use": trial is self.current,
             "status": "failed" if trial.failed else "done",
             "error": trial.error,

@@ -70,20 +70,18 @@ def check_search_space(known: Mapping[str, Param], tried: SearchSpace, search: S
 def _check_range(known: Mapping[str, Param], name: str, values: ParamRange, search: SearchKind) -> None:
     if search == "grid":
         raise UsageError("found a range", expected='a list of values, or search = "random"')
+    found = f"the range is from {values.low:g} to {values.high:g}"
     if not (isfinite(values.low) and isfinite(values.high)):
-        raise UsageError(f"the range is from {values.low:g} to {values.high:g}", expected="an end on both sides")
+        raise UsageError(found, expected="an end on both sides")
     if not values.low < values.high:
-        raise UsageError(f"the range is from {values.low:g} to {values.high:g}", expected="low below high")
+        raise UsageError(found, expected="low below high")
     if values.log and values.low <= 0:
         raise UsageError(f"the range begins at {values.low:g}", expected="low above 0, with log = true")
     if name in known and not _is_number(known[name]):
         raise UsageError("found a range", expected="a list of values: the parameter is not a number")
-    if (
-        name in known
-        and is_whole(known[name].default)
-        and not all(end == int(end) for end in (values.low, values.high))
-    ):
-        raise UsageError(f"the range is from {values.low:g} to {values.high:g}", expected="whole numbers")
+    is_integer = values.low == int(values.low) and values.high == int(values.high)
+    if name in known and is_whole(known[name].default) and not is_integer:
+        raise UsageError(found, expected="whole numbers")
 
 
 def _is_number(param: Param) -> bool:
@@ -172,10 +170,10 @@ def widen_grid(tried: SearchSpace, edges: Sequence[GridEdge]) -> SearchSpace:
 def _beyond(grid: Sequence[float], param: Param) -> Setting | None:
     """Return the value after the last of these, which rise or fall, within the parameter's limits; None at a limit."""
     step, last = grid[-1] - grid[-2], grid[-1]
-    found = last * last / grid[-2] if _is_geometric(grid) else last + step
-    if param.auto and found <= 0:
+    following = last * last / grid[-2] if _is_geometric(grid) else last + step
+    if param.auto and following <= 0:
         return None  # 0 stands for something else
-    within = max(found, -inf if param.min is None else param.min)
+    within = max(following, -inf if param.min is None else param.min)
     within = float(f"{min(within, inf if param.max is None else param.max):.{_DIGITS}g}")
     if is_whole(param.default):
         within = ceil(within) if step > 0 else floor(within)
@@ -217,14 +215,14 @@ def _drawn(
     draw = random.Random(seed)
     seen: set[str] = set()
     for _ in range(trials * _DRAWS_PER_TRIAL):
-        some: dict[str, Setting] = {}
+        drawn: dict[str, Setting] = {}
         for name in sorted(tried):
             values, share = tried[name], draw.random()
             if isinstance(values, ParamRange):
-                some[name] = values.at(share, whole=is_whole(known[name].default))
+                drawn[name] = values.at(share, whole=is_whole(known[name].default))
             else:
-                some[name] = values[int(share * len(values))]
-        key = params_key({**current, **some}, known)
+                drawn[name] = values[int(share * len(values))]
+        key = params_key({**current, **drawn}, known)
         if key not in seen:
             seen.add(key)
-            yield {name: some[name] for name in tried}
+            yield {name: drawn[name] for name in tried}

@@ -3,8 +3,6 @@
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from functools import reduce
-from operator import and_, or_
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any
 
@@ -88,21 +86,16 @@ def name_faulty_files(tables: Sequence[SparkTable], progress: Progress = NO_PROG
 def _name_files(table: SparkTable, error: DataError) -> None:
     from pyspark.sql import functions as f
 
-    def column(name: str) -> Any:
-        return f.col(quote_name(table.columns[name]))
-
-    def is_invalid(name: str) -> Any:
-        values = column(name)
-        if table.type_of(name) not in ("float", "double"):
-            return values.isNull()
-        return values.isNull() | values.isNaN() | (f.abs(values) == float("inf"))
-
+    columns = {name: f.col(quote_name(column)) for name, column in table.columns.items()}
     if isinstance(error, DuplicatePair):
-        ids = ((QUERY, error.query), (ITEM, error.item))
-        faulty = reduce(and_, (column(name).cast("string") == id_ for name, id_ in ids))
+        query, item = (columns[name].cast("string") for name in (QUERY, ITEM))
+        faulty = (query == error.query) & (item == error.item)
     else:
-        names = [QUERY] if table.kind == "attributes" else list(table.columns)
-        faulty = reduce(or_, map(is_invalid, names))
+        faulty = f.lit(False)
+        for name in [QUERY] if table.kind == "attributes" else columns:
+            faulty |= columns[name].isNull()
+            if table.type_of(name) in ("float", "double"):
+                faulty |= columns[name].isNaN() | (f.abs(columns[name]) == float("inf"))
     found = table.frame.where(faulty).select(f.input_file_name().alias("file")).distinct().sort("file")
     files = [local_path(row.file) for row in found.limit(_FILES_NAMED).collect() if row.file]
     if isinstance(error, DuplicatePair):

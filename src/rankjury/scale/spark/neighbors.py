@@ -4,8 +4,8 @@ The score of a pair depends on its two vectors alone, and equal scores are order
 every tile are the k best of all, to the last digit, whatever the tiles and executors.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,7 +14,7 @@ from rankjury.core.progress import NO_PROGRESS, Progress
 from rankjury.core.types import Floats, Ints, Matrix, cut_rows
 from rankjury.retrieval.knn.search import Neighbours, nearest
 from rankjury.retrieval.knn.select import MISSING
-from rankjury.scale.spark.jobs import SparkJobs, watch_jobs
+from rankjury.scale.spark.jobs import watch_jobs
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -40,13 +40,6 @@ class _CorpusTile:
     first: int
     items: Matrix
     places: Ints
-
-    def nearest_to(self, queries: Matrix, own: Ints, k: int, metric: str) -> TileResult:
-        """Return the nearest items of some queries; ``own``: for each the item that is itself."""
-        within = (own >= self.first) & (own < self.first + len(self.items))
-        own = np.where(within, own - self.first, MISSING)
-        found = nearest(queries, self.items, k, metric=metric, places=self.places, own=own)
-        return np.where(found.items == MISSING, MISSING, found.items + self.first), found.scores
 
 
 def nearest_on_spark(
@@ -77,21 +70,22 @@ def nearest_on_spark(
     for number, (low, high) in enumerate(tiles):
         tile = _CorpusTile(low, np.ascontiguousarray(items[low:high]), places[low:high])
         with watch_jobs(spark, "Searching", progress.part(number * tasks, len(tiles) * tasks)) as watch:
-            found = _search_tile(watch, watch.broadcast(tile), jobs, k, metric)
-        best = _merge_best(best, found, k, places)
+            search = partial(_search_part, watch.broadcast(tile), k=k, metric=metric)
+            results = [result for parts in jobs for result in watch.map_values(parts, search)]
+        items_of_tile, scores_of_tile = (np.concatenate(side) for side in zip(*results, strict=True))
+        best = _merge_best(best, (items_of_tile, scores_of_tile), k, places)
     return Neighbours(*best)
 
 
-def _search_tile(
-    watch: SparkJobs, tile: Any, jobs: Sequence[Sequence[tuple[Matrix, Ints]]], k: int, metric: str
-) -> TileResult:
-    """Return the nearest items of every query within a tile, which is a broadcast."""
-    found = [
-        result
-        for parts in jobs
-        for result in watch.map_values(parts, lambda part: tile.value.nearest_to(*part, k, metric))
-    ]
-    return np.concatenate([items for items, _ in found]), np.concatenate([scores for _, scores in found])
+def _search_part(tile: Any, part: tuple[Matrix, Ints], k: int, metric: str) -> TileResult:
+    """Return the nearest items of some queries within a tile, which is a broadcast; with each query its own item."""
+    queries, own = part
+    first, items = tile.value.first, tile.value.items
+    within = (own >= first) & (own < first + len(items))
+    found = nearest(
+        queries, items, k, metric=metric, places=tile.value.places, own=np.where(within, own - first, MISSING)
+    )
+    return np.where(found.items == MISSING, MISSING, found.items + first), found.scores
 
 
 def _plan_jobs(queries: Matrix, k: int, cores: int) -> list[list[tuple[int, int]]]:

@@ -76,30 +76,24 @@ def open_session(
             f"{memory:,} bytes of memory for Spark's Java", expected=f"{_MIN_MEMORY:,} bytes (450 MiB) or more"
         )
     with silence_pyspark():
-        active = _active_session(master)
+        from pyspark import SparkContext
+        from pyspark.sql import SparkSession
+
+        context = SparkContext._active_spark_context
+        if context is not None and master not in (None, context.master):
+            raise UsageError(
+                f"a session on {context.master} is active, and {master} was asked for",
+                hint="Stop that one first, or name no master.",
+            )
+        active = None if context is None else SparkSession.builder.getOrCreate()
     if active is not None:
         yield active
         return
-    found = parse_master(master or EVERY_CORE)
+    address = parse_master(master or EVERY_CORE)
     check_java()
-    found.check_answers()
-    with start_session(found, memory, temp, settings or {}) as spark:
+    address.check_answers()
+    with start_session(address, memory, temp, settings or {}) as spark:
         yield spark
-
-
-def _active_session(master: str | None) -> "SparkSession | None":
-    from pyspark import SparkContext
-    from pyspark.sql import SparkSession
-
-    context = SparkContext._active_spark_context
-    if context is None:
-        return None
-    if master is not None and master != context.master:
-        raise UsageError(
-            f"a session on {context.master} is active, and {master} was asked for",
-            hint="Stop that one first, or name no master.",
-        )
-    return SparkSession.builder.getOrCreate()
 
 
 def check_libraries() -> None:
@@ -135,11 +129,10 @@ def check_java() -> None:
         raise UsageError(f"cannot start {java}: {error}", expected=expected, hint=_JAVA_HINT) from None
     output = done.stderr + done.stdout
     version = java_version(output)
-    if version is None:
+    if version is None or version < OLDEST_JAVA:
         first = next(iter(output.strip().splitlines()), "nothing")
-        raise UsageError(f"'{java} -version' says {first!r}", expected=expected, hint=_JAVA_HINT)
-    if version < OLDEST_JAVA:
-        raise UsageError(f"{java} is Java {version}", expected=expected, hint=_JAVA_HINT)
+        found = f"'{java} -version' says {first!r}" if version is None else f"{java} is Java {version}"
+        raise UsageError(found, expected=expected, hint=_JAVA_HINT)
 
 
 def java_version(output: str) -> int | None:

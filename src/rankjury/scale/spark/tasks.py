@@ -17,7 +17,7 @@ from rankjury.scale.block_scores import BlockFindings, BlockScores, score_block
 from rankjury.scale.blocks import Block, Partition
 from rankjury.scale.memory import from_ipc, to_ipc
 from rankjury.scale.request import EvaluationRequest
-from rankjury.scale.rounds import Panel, Survey, rank_differences, signed_differences
+from rankjury.scale.rounds import rank_differences, signed_differences
 from rankjury.stats.significance import SignedRanks
 
 SCORES, FOUND = "scores", "found"
@@ -136,12 +136,9 @@ class RankDifferences:
     columns: int
 
     def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
-        request: EvaluationRequest
-        panels: Sequence[Panel]
-        found: Survey
-        request, panels, found = self.context.value
+        request, panels, outlined = self.context.value
         for scored in _scores(batches, self.columns):
-            differences = signed_differences(request, panels, found, scored)
+            differences = signed_differences(request, panels, outlined, scored)
             for number, (low, high) in enumerate(self.ranges):
                 yield _result(number, dumps([of_pair.within(low, high) for of_pair in differences]))
 
