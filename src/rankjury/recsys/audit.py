@@ -16,7 +16,7 @@ from rankjury.core.types import Floats, Ints, places_in
 from rankjury.core.validation import Record, check_arguments
 from rankjury.errors import DataError, UsageError
 from rankjury.recsys.data.attributes import Attributes, read_items
-from rankjury.recsys.data.log import Codes, Log
+from rankjury.recsys.data.log import Log, user_time_keys
 from rankjury.recsys.data.movielens import find_companions
 from rankjury.recsys.data.read import read_log
 from rankjury.recsys.data.times import PER_SECOND, SECONDS_PER_DAY, format_time
@@ -342,7 +342,10 @@ def _count_ties(log: Log, time: Ints) -> TimeTies:
     sizes = _group_sizes(ordered)
     largest_at = int(ordered[int(sizes[: int(sizes.argmax())].sum())])
     del ordered
-    users, times = _sort_by_user(log.user, time)
+    keys, span, time_of = user_time_keys(log, time)
+    keys.sort()
+    users, times = np.divmod(keys, span)
+    times = time_of(times)
     within = _group_sizes(users, times)
     times_per_user = np.bincount(users[np.cumsum(within) - 1], minlength=len(log.users))
     several = log.per_user >= 2
@@ -360,21 +363,6 @@ def _count_ties(log: Log, time: Ints) -> TimeTies:
         users_of_several_rows=int(several.sum()),
         bulk_users=bulk_users,
     )
-
-
-def _sort_by_user(user: Codes, time: Ints) -> tuple[Ints, Ints]:
-    """Return users and times of the rows, by user and then by time."""
-    first = int(time.min())
-    span = int(time.max()) - first + 1
-    if span * (int(user.max()) + 1) >= 2**63:
-        order = np.lexsort((time, user))
-        return user[order].astype(np.int64), time[order]
-    key = user.astype(np.int64) * span
-    key += time - first
-    key.sort()
-    users, times = np.divmod(key, span)
-    times += first
-    return users, times
 
 
 def _group_sizes(*ordered: Ints) -> Ints:

@@ -13,9 +13,8 @@ from rankjury.core.progress import NO_PROGRESS, Progress
 from rankjury.core.text import join_names, plural
 from rankjury.core.types import Bools, Floats, Ints, Matrix, Ranking, cut_rows, freeze, gathered, places_in
 from rankjury.errors import DataError, UnknownName
-from rankjury.recsys.data.log import Codes
 from rankjury.recsys.models import Recommender
-from rankjury.recsys.task import Task
+from rankjury.recsys.task import Task, select_entries
 from rankjury.retrieval.knn.search import LeftOut, nearest
 from rankjury.retrieval.knn.select import MISSING
 from rankjury.stats.resampling import pair_words, query_keys, random_words
@@ -137,8 +136,7 @@ def _rank_by_factors(
         place = np.full(len(task.log.items), MISSING, dtype=np.int64)
         place[candidates] = np.arange(candidates.size)
         excluded = place[excluded]
-        inside = excluded != MISSING
-        starts, excluded = np.concatenate(([0], np.cumsum(inside))).astype(np.int64)[starts], excluded[inside]
+        starts, excluded = select_entries(starts, excluded, excluded != MISSING)
     left_out = LeftOut(starts, excluded, candidates.size)
     best = nearest(queries, corpus, items.shape[1], metric="ip", left_out=left_out, scored=scored, progress=progress)
     width = best.items.shape[1]
@@ -189,9 +187,9 @@ def sample_candidates(task: Task, rows: Ints, allowed: Bools) -> Bools:
     """Return the allowed candidates that were held out, and some others, determined by the seed, user and item."""
     if task.sampled is None:
         return allowed
-    starts, at = gathered(task.held_out.starts, task.users[rows])
+    starts, at = gathered(task.held_out_items[0], rows)
     held_out = np.zeros_like(allowed)
-    held_out[np.repeat(np.arange(rows.size), np.diff(starts)), task.held_out.items[at]] = True
+    held_out[np.repeat(np.arange(rows.size), np.diff(starts)), task.held_out_items[1][at]] = True
     # a stream of its own: the random recommender orders by pairs of keys, and would avoid what was drawn
     of_items = random_words(query_keys(task.log.items, task.sampled.seed), 0, 1)[:, 0]
     of_users = query_keys(task.log.users, task.sampled.seed)[task.users[rows]]
@@ -239,12 +237,21 @@ def check_recommendations(ranking: Ranking, task: Task) -> tuple[Ranking, list[s
     checked = evaluated[row]
     width = len(task.log.items)
     key = np.where(checked & (item >= 0), users[row] * width + item, -1)
-    taken = np.isin(key, _pair_keys(task.users, *task.excluded, width))
-    held_starts, at = gathered(task.held_out.starts, task.users)
-    held_out = np.isin(key, _pair_keys(task.users, held_starts, task.held_out.items[at], width))
+    taken, held_out = (
+        np.isin(key, np.repeat(task.users, np.diff(starts)) * width + items)
+        for starts, items in (task.excluded, task.held_out_items)
+    )
     foreign = checked & ((item < 0) | ~task.in_catalogue[item]) & ~held_out & ~taken
-    unsampled = np.zeros_like(taken) if task.sampled is None else _not_sampled(task, users, evaluated, row, item)
-    unsampled &= ~taken & ~foreign
+    unsampled = np.zeros_like(taken)
+    if task.sampled is not None:
+        place = np.searchsorted(task.users, np.where(evaluated, users, 0))
+        rows = np.flatnonzero(checked & (item >= 0) & ~taken & ~foreign)
+        of_user = place[row[rows]]
+        for first, last in cut_rows(task.users.size, max(1, _CELLS_AT_ONCE // max(1, width))):
+            inside = (of_user >= first) & (of_user < last)
+            if inside.any():
+                candidates = candidate_mask(task, np.arange(first, last))
+                unsampled[rows[inside]] = ~candidates[of_user[inside] - first, item[rows[inside]]]
     notes = []
     others = int((~evaluated).sum())
     if others:
@@ -256,14 +263,14 @@ def check_recommendations(ranking: Ranking, task: Task) -> tuple[Ranking, list[s
     if missing.size:
         names = join_names(task.log.users.gather(missing[: _EXAMPLES + 1]), _EXAMPLES)
         notes.append(f"{plural(missing.size, 'user is', 'users are')} recommended nothing: {names}")
-    for rows, what in (
+    for wrong, what in (
         (taken, "of items that the user has from training"),
         (foreign, "of items that the catalogue lacks"),
         (unsampled, "of items that are not among the drawn candidates"),
     ):
-        if rows.any():
-            many = plural(int(rows.sum()), "recommendation is", "recommendations are")
-            of_users = f" ({plural(np.unique(row[rows]).size, 'user', 'users')})" if rows is not unsampled else ""
+        if wrong.any():
+            many = plural(int(wrong.sum()), "recommendation is", "recommendations are")
+            of_users = f" ({plural(np.unique(row[wrong]).size, 'user', 'users')})" if wrong is not unsampled else ""
             notes.append(f"{many} {what}{of_users}, left out: what follows moves up")
     dropped = taken | foreign | unsampled
     if not dropped.any():
@@ -277,22 +284,3 @@ def check_recommendations(ranking: Ranking, task: Task) -> tuple[Ranking, list[s
         ranks_only=not ranking.has_scores,  # decided before the ranks have gaps
     )
     return rest, notes
-
-
-def _pair_keys(users: Ints, starts: Ints, items: Ints | Codes, width: int) -> Ints:
-    """Return one number per pair of a user and an item (CSR)."""
-    return np.repeat(users, np.diff(starts)) * width + items
-
-
-def _not_sampled(task: Task, users: Ints, evaluated: Bools, row: Ints, item: Ints) -> Bools:
-    """Return which rows have an item that is not among the user's sampled candidates."""
-    absent = np.zeros(row.size, dtype=bool)
-    place = np.searchsorted(task.users, np.where(evaluated, users, 0))
-    rows = np.flatnonzero(evaluated[row] & (item >= 0))
-    of_user = place[row[rows]]
-    for first, last in cut_rows(task.users.size, max(1, _CELLS_AT_ONCE // max(1, len(task.log.items)))):
-        inside = (of_user >= first) & (of_user < last)
-        if inside.any():
-            candidates = candidate_mask(task, np.arange(first, last))
-            absent[rows[inside]] = ~candidates[of_user[inside] - first, item[rows[inside]]]
-    return absent

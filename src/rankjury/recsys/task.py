@@ -3,10 +3,11 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Literal
+from typing import Literal, TypeVar
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from rankjury.core.params import is_whole
 from rankjury.core.text import join_names, plural
@@ -17,6 +18,7 @@ from rankjury.recsys.data.attributes import SideFeatures
 from rankjury.recsys.data.log import Log, UserItems
 from rankjury.recsys.split import WINDOWS, Split, Window
 
+Item = TypeVar("Item", bound=np.generic)
 Catalogue = Literal["items", "seen", "train"]
 """The items of a file, all that were seen up to the end of the window, or those of the training windows."""
 _LIMIT = 2**62
@@ -94,6 +96,12 @@ class Task:
         return np.ones(len(self.log.items), dtype=bool) if self.catalogue is None else self.catalogue
 
     @cached_property
+    def held_out_items(self) -> tuple[Ints, Ints]:
+        """The held-out items of each of ``users``. CSR: starts, and codes of items ascending."""
+        starts, at = gathered(self.held_out.starts, self.users)
+        return starts, self.held_out.items[at].astype(np.int64)
+
+    @cached_property
     def gold(self) -> Gold:
         """The held-out items, with their ratings as grades."""
         starts, at = gathered(self.held_out.starts, self.users)
@@ -112,33 +120,21 @@ class Task:
 
         CSR: starts, and codes of items ascending.
         """
-        row, item = self._pairs(self.train.pairs)
-        held_row, held_item = self._pairs(self.held_out)
-        width = len(self.log.items)
-        out = ~np.isin(row * width + item, held_row * width + held_item)
-        return self._starts(row[out]), item[out]
+        starts, at = gathered(self.train.pairs.starts, self.users)
+        items, width = self.train.pairs.items[at].astype(np.int64), len(self.log.items)
+        row, held_row = _rows(starts), _rows(self.held_out_items[0])
+        return select_entries(starts, items, ~np.isin(row * width + items, held_row * width + self.held_out_items[1]))
 
     @cached_property
     def extra_candidates(self) -> tuple[Ints, Ints]:
         """The held-out items of each of ``users`` that the catalogue lacks: candidates of that user alone (CSR)."""
-        row, item = self._pairs(self.held_out)
-        extra = ~self.in_catalogue[item]
-        return self._starts(row[extra]), item[extra]
-
-    def _pairs(self, pairs: UserItems) -> tuple[Ints, Ints]:
-        """Return the pairs of ``users``: the place of the user among them, and the code of the item."""
-        starts, at = gathered(pairs.starts, self.users)
-        return np.repeat(np.arange(self.users.size), np.diff(starts)), pairs.items[at].astype(np.int64)
-
-    def _starts(self, rows: Ints) -> Ints:
-        return np.searchsorted(rows, np.arange(self.users.size + 1)).astype(np.int64)
+        starts, items = self.held_out_items
+        return select_entries(starts, items, ~self.in_catalogue[items])
 
     @cached_property
     def candidates(self) -> dict[str, int]:
         """The number of candidates of each of ``users``."""
-        starts, out = self.excluded
-        row = np.repeat(np.arange(self.users.size), np.diff(starts))
-        inside = np.bincount(row[self.in_catalogue[out]], minlength=self.users.size)
+        inside = np.diff(select_entries(*self.excluded, self.in_catalogue[self.excluded[1]])[0])
         numbers = int(self.in_catalogue.sum()) - inside + np.diff(self.extra_candidates[0])
         if self.sampled is not None:
             numbers = np.minimum(numbers, np.diff(self.held_out.starts)[self.users] + self.sampled.n)
@@ -149,15 +145,14 @@ class Task:
         """What measures beyond accuracy may know, from the training windows alone."""
         pairs = self.train.pairs
         place = np.cumsum(self.in_catalogue) - 1
-        inside = self.in_catalogue[pairs.items]
-        before = np.concatenate(([0], np.cumsum(inside)))
-        codes = place[pairs.items[inside]].astype(np.int64)
+        starts, items = select_entries(pairs.starts, pairs.items, self.in_catalogue[pairs.items])
+        codes = place[items].astype(np.int64)
         return Background(
             items=self.log.items.filter(pl.Series(self.in_catalogue)),
             popularity=np.bincount(codes, minlength=int(self.in_catalogue.sum())).astype(np.int64),
             n_users=int((np.diff(pairs.starts) > 0).sum()),
             users=self.log.users,
-            starts=before[pairs.starts],
+            starts=starts,
             history=codes,
             features={name: matrix[self.in_catalogue] for name, matrix in self.features.items.items()},
         )
@@ -192,6 +187,17 @@ class Task:
             )
         yield "what a user did not take counts as not relevant, though nobody asked whether they would have liked it"
         yield from self.split.leaks
+
+
+def _rows(starts: Ints) -> Ints:
+    """Return the row of each entry (CSR)."""
+    return np.repeat(np.arange(starts.size - 1), np.diff(starts))
+
+
+def select_entries(starts: Ints, items: NDArray[Item], mask: Bools) -> tuple[Ints, NDArray[Item]]:
+    """Return some of the entries (CSR)."""
+    before = np.concatenate(([0], np.cumsum(mask))).astype(np.int64)
+    return before[starts], items[mask]
 
 
 def catalogue_mask(

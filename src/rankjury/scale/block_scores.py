@@ -109,7 +109,10 @@ class BlockFindings:
             ),
             add_pairwise(self.extra, other.extra),
             add_pairwise(self.apart, other.apart),
-            tuple(_first_ids({*ours, *theirs}) for ours, theirs in zip(self.examples, other.examples, strict=True)),
+            tuple(
+                tuple(sorted({*ours, *theirs})[:_EXAMPLES])
+                for ours, theirs in zip(self.examples, other.examples, strict=True)
+            ),
             add_pairwise(self.shared, other.shared),
             tuple(
                 {name: (census + theirs[name]).limited(_MAX_VALUES) for name, census in ours.items()}
@@ -151,14 +154,6 @@ class BlockFindings:
             raise DataError(f"found {self.queries:,} queries", where=request.gold, expected=f"at most {_MAX_QUERIES:,}")
 
 
-def _first_ids(ids: set[str]) -> tuple[str, ...]:
-    return tuple(sorted(ids)[:_EXAMPLES])
-
-
-def _example_ids(rows: pl.DataFrame) -> tuple[str, ...]:
-    return _first_ids(set(rows[QUERY].head(_EXAMPLES).cast(pl.String)))
-
-
 def _attribute_censuses(attributes: pl.DataFrame) -> dict[str, ValueCounts]:
     return {name: ValueCounts.of(attributes[name]).limited(_MAX_VALUES) for name in attributes.columns}
 
@@ -174,13 +169,15 @@ def score_block(
     """
     gold_rows, *others = frames
     runs, tables = others[: len(request.systems)], others[len(request.systems) :]
+    heads = (rows[QUERY].head(_EXAMPLES).cast(pl.String) for rows in (gold_rows, *runs))
+    examples = tuple(tuple(sorted(set(head))) for head in heads)
     if gold_rows.is_empty():
         return None, BlockFindings(
             0,
             tuple(None for _ in runs),
             tuple(run[QUERY].n_unique() for run in runs),
             tuple(0 for _ in runs),
-            ((), *map(_example_ids, runs)),
+            examples,
             tuple(align(table, QUERY, _NO_QUERIES, "")[1] for table in tables),
             tuple(_attribute_censuses(table.drop(QUERY).clear()) for table in tables),
         )
@@ -205,7 +202,7 @@ def score_block(
         tuple(findings for _, findings, _ in evaluated),
         tuple(0 for _ in runs),
         tuple(0 if baseline is None else int((present != baseline).sum()) for _, _, present in evaluated),
-        tuple(map(_example_ids, (gold_rows, *runs))),
+        examples,
         tuple(shared for _, shared in aligned),
         tuple(map(_attribute_censuses, attributes)),
     )

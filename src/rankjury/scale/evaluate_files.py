@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from functools import partial
 from os.path import exists, isdir, isfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
     from rankjury.evaluation.report import Report
     from rankjury.evaluation.slices import SliceTable
     from rankjury.evaluation.slices.groups import Attribute
-    from rankjury.measures.dialects import NamedMeasure
     from rankjury.measures.measure import Value
     from rankjury.scale.request import EvaluationRequest
     from rankjury.stats.resampling import Resampling
@@ -110,7 +110,12 @@ def evaluate_files(
     if not all(0 <= share <= 1 for share in quantiles):
         raise UsageError(f"found quantiles {list(quantiles)}", expected="shares from 0 to 1, such as 0.5")
     systems = dict(zip(list(runs) if isinstance(runs, Mapping) else name_systems(paths), paths, strict=True))
-    against = None if baseline is None else _find_baseline(baseline, systems)
+    if baseline is not None and baseline in paths:
+        baseline = next(name for name, path in reversed(systems.items()) if path == baseline)
+    elif baseline is not None and baseline not in systems:
+        if looks_like_path(baseline) and not exists(baseline):
+            raise DataError("no such file", where=baseline, expected=f"a run, or one of {', '.join(systems)}")
+        raise UnknownName("system", baseline, systems, where="--baseline")
     unknown = next((name for name in recorded or () if name not in systems), None)
     if unknown is not None:
         raise UnknownName("system", unknown, systems)
@@ -123,9 +128,7 @@ def evaluate_files(
     else:
         resampling = None
 
-    def resolve() -> "list[NamedMeasure]":
-        return resolve_measures(measures or DEFAULT_MEASURES, dialect, dict(conventions or {}))
-
+    resolve = partial(resolve_measures, measures or DEFAULT_MEASURES, dialect, dict(conventions or {}))
     provenance: dict[str, Any] = {"gold": str(gold), "runs": systems, "dialect": dialect}
     if _needs_blocks([str(gold), *paths], [*slices, *item_slices], on, master, memory):
         from rankjury.scale.request import EvaluationRequest
@@ -140,9 +143,9 @@ def evaluate_files(
         for what, name in {"format": format, "gold format": gold_format}.items():
             if name not in (None, "parquet"):
                 raise UsageError(f"the {what} {name} in blocks", expected="Parquet", hint="rankjury convert makes it.")
-        asked = tuple(resolve())
+        wanted = tuple(resolve())
         request = EvaluationRequest(
-            str(gold), systems, asked, resampling, against, duplicates, quantiles=tuple(quantiles)
+            str(gold), systems, wanted, resampling, baseline, duplicates, quantiles=tuple(quantiles)
         )
         report = _in_blocks(request, slices, item_slices, on, master, memory, per_query, temp, progress)
         if per_query is not None:
@@ -182,7 +185,7 @@ def evaluate_files(
             resolved,
             golds=dict.fromkeys(systems, truth),
             resampling=resampling,
-            baseline=against,
+            baseline=baseline,
             slices=cuts,
             item_slices=item_cuts,
             duplicates=duplicates,
@@ -227,10 +230,8 @@ def _in_blocks(
 
     of_queries = [SliceFile(*_split_attributes(text)) for text in slices]
     of_items = [SliceFile(*_split_attributes(text)) for text in item_slices]
-    if memory is not None:
-        budget = Budget(parse_memory(memory))
-    else:
-        budget = Budget(_MEMORY_OF_A_TASK if on == "spark" else max(available_memory() // 2, MIN_MEMORY))
+    default = _MEMORY_OF_A_TASK if on == "spark" else max(available_memory() // 2, MIN_MEMORY)
+    budget = Budget(default if memory is None else parse_memory(memory))
     if on != "spark":
         from rankjury.scale.local import evaluate_tables
 
@@ -268,18 +269,6 @@ def name_systems(paths: Sequence[str]) -> list[str]:
 def looks_like_path(text: str) -> bool:
     """Return whether a name that is not a system's was meant as a file's."""
     return "/" in text or Path(text).suffix.lower() in _FILE_SUFFIXES
-
-
-def _find_baseline(baseline: str, systems: Mapping[str, str]) -> str:
-    """Return the name of the system that is given by its name or its file."""
-    by_path = {path: name for name, path in systems.items()}
-    if baseline in by_path:
-        return by_path[baseline]
-    if baseline not in systems and looks_like_path(baseline) and not exists(baseline):
-        raise DataError("no such file", where=baseline, expected=f"a run, or one of {', '.join(systems)}")
-    if baseline not in systems:
-        raise UnknownName("system", baseline, systems, where="--baseline")
-    return baseline
 
 
 def _read(run: str, format: str | None) -> "tuple[pl.DataFrame, str]":

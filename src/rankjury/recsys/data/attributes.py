@@ -122,11 +122,8 @@ def _check_ids(ids: pl.Series, source: str) -> pl.Series:
         duplicate = texts.filter(texts.is_duplicated())[0]
         first, second = (texts == duplicate).arg_true()[:2]
         many = plural(len(texts) - texts.n_unique(), "row repeats", "rows repeat")
-        raise DataError(
-            f"duplicate id {duplicate!r} in rows {first + 1:,} and {second + 1:,} ({many} an id)",
-            where=source,
-            expected="each id once",
-        )
+        found = f"duplicate id {duplicate!r} in rows {first + 1:,} and {second + 1:,} ({many} an id)"
+        raise DataError(found, where=source, expected="each id once")
     return texts
 
 

@@ -1,6 +1,6 @@
 """Log: interactions of users with items, with values and times, ids coded once; and how files name its columns."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -109,6 +109,20 @@ class Log:
         return UserItems(starts, self.item[chosen], self.value[chosen], int(key.size - chosen.size))
 
 
+def user_time_keys(log: Log, time: Ints) -> tuple[Ints, int, Callable[[Ints], Ints]]:
+    """Return one number per row, in the order of user and time; its factor; and a function from remainder to time."""
+    first, span = int(time.min()), int(time.max()) - int(time.min()) + 1
+    keys: Ints = log.user.astype(np.int64)
+    if span * len(log.users) < 2**63:
+        keys *= span
+        keys += time - first
+        return keys, span, lambda places: places + first
+    distinct, places = np.unique(time, return_inverse=True)
+    keys *= distinct.size
+    keys += places
+    return keys, distinct.size, lambda places: distinct[places]
+
+
 def _extended(ids: pl.Series, more: pl.Series, codes: Codes) -> tuple[pl.Series, Codes]:
     """Return ids with more of them, ascending, and the codes of rows among these."""
     extended = pl.concat([ids, more.rename(ids.name)]).unique().sort()
@@ -170,13 +184,12 @@ def find_columns(names: Sequence[str], given: Mapping[str, str], where: str) -> 
     found = dict(given)
     for column in COLUMNS:
         if column not in found and column not in absent:
-            match = find_column(names, column, set(found.values()))
+            match = find_column(names, column, found.values())
             found |= {column: match} if match else {}
     duplicate = next((name for name in found.values() if list(found.values()).count(name) > 1), None)
     if duplicate is not None:
-        raise UsageError(
-            f"the column {duplicate!r} was named for two things", where=where, expected="a column for each"
-        )
+        found_twice = f"the column {duplicate!r} was named for two things"
+        raise UsageError(found_twice, where=where, expected="a column for each")
     missing = [column for column in (USER, ITEM) if column not in found]
     if missing:
         raise DataError(

@@ -34,11 +34,11 @@ def resolve_file(path: str | Path, kind: str) -> str | Path:
     """Return the file itself, or the one in a folder that holds its log, items or users."""
     if str(path) == "-" or not isdir(path):
         return path
-    found = find_file(path, kind)
-    if found is None:
+    file = find_file(path, kind)
+    if file is None:
         expected = f"one of {', '.join(FILES[kind])}"
         raise DataError(f"found a folder without {kind}", where=str(path), expected=expected)
-    return found
+    return file
 
 
 def find_file(path: str | Path, kind: str) -> Path | None:

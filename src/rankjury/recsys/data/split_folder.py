@@ -1,7 +1,7 @@
 """Split folders: write a split as Parquet files with a JSON record, and read it back."""
 
 import re
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Container, Sequence
 from dataclasses import replace
 from os.path import exists, isdir, isfile
 from pathlib import Path
@@ -23,7 +23,6 @@ from rankjury.recsys.split import WINDOWS, Split, window_sizes
 
 SCHEMA = "rankjury.split/1"
 RECORD, IDS = "split.json", "ids.parquet"
-_COLUMNS: Mapping[str, Any] = {USER: None, ITEM: None, VALUE: pl.Float64, TIME: pl.Int64}
 _WINDOW_FILES = tuple(f"{name}.parquet" for name in WINDOWS)
 _FILES = (RECORD, IDS, *_WINDOW_FILES)
 _FOLD = re.compile(r"fold-[1-9][0-9]*")
@@ -61,8 +60,7 @@ def write_folds(splits: Sequence[Split], folder: str | Path, *, force: bool = Fa
     make_folder(target)
     with together():
         records = [_write(split, target / name) for split, name in zip(splits, names, strict=True)]
-        source = splits[0].log.source
-        _write_record({"schema": SCHEMA, "rankjury": __version__, "source": source, "folds": names}, target)
+        _write_record({"source": splits[0].log.source, "folds": names}, target)
     if replaces:
         _clear(target, {RECORD, *names})
         for name in names:
@@ -107,9 +105,8 @@ def _is_unfinished(path: Path) -> bool:
     """Return whether it is left of interrupted writing of folds: a part file, or a fold with our files only."""
     if _PART.fullmatch(path.name):
         return True
-    if not _FOLD.fullmatch(path.name) or not path.is_dir():
-        return False
-    return all(file.name in _FILES or _PART.fullmatch(file.name) for file in path.iterdir())
+    is_fold = _FOLD.fullmatch(path.name) is not None and path.is_dir()
+    return is_fold and all(file.name in _FILES or _PART.fullmatch(file.name) for file in path.iterdir())
 
 
 def _write(split: Split, folder: Path) -> dict[str, Any]:
@@ -117,8 +114,6 @@ def _write(split: Split, folder: Path) -> dict[str, Any]:
     make_folder(folder)
     log, windows, idle = split.log, window_sizes(split), _idle_ids(split)
     record = {
-        "schema": SCHEMA,
-        "rankjury": __version__,
         "source": log.source,
         "how": dict(split.settings),
         "unit": log.unit,
@@ -138,13 +133,14 @@ def _write(split: Split, folder: Path) -> dict[str, Any]:
         _write_frame(frame, folder / f"{name}.parquet")
     if idle.height:
         _write_frame(idle, folder / IDS)
-    _write_record(record, folder)
-    return record
+    return _write_record(record, folder)
 
 
-def _write_record(record: dict[str, Any], folder: Path) -> None:
+def _write_record(content: dict[str, Any], folder: Path) -> dict[str, Any]:
+    record = {"schema": SCHEMA, "rankjury": __version__, **content}
     with replacing(folder / RECORD, vouches=True) as part:
         part.write_text(json_text(record), encoding="utf-8")
+    return record
 
 
 def _write_frame(frame: pl.DataFrame, path: Path) -> None:
@@ -204,9 +200,8 @@ def read_split(folder: str | Path) -> Split:
     home = Path(folder)
     record = _read_record(home)
     if "folds" in record:
-        raise DataError(
-            "found several folds", where=str(home), expected="one of them", hint=f"Name it: {home / 'fold-1'}"
-        )
+        hint = f"Name it: {home / 'fold-1'}"
+        raise DataError("found several folds", where=str(home), expected="one of them", hint=hint)
     try:
         timed = any(record["windows"][name]["first"] is not None for name in WINDOWS)
         rated, unit = bool(record["rated"]), str(record["unit"])
@@ -223,8 +218,7 @@ def read_split(folder: str | Path) -> Split:
         for column in (USER, ITEM):  # ids are whole numbers if they are so in every window
             if not all(frame.schema[column] == pl.Int64 for frame in frames):
                 frames = [frame.with_columns(pl.col(column).cast(pl.String)) for frame in frames]
-        log = log_from_frame(pl.concat(frames), source=str(home), unit=unit, notes=notes)
-        log = replace(log, rated=rated)
+        log = replace(log_from_frame(pl.concat(frames), source=str(home), unit=unit, notes=notes), rated=rated)
         if has_idle_ids:
             path = home / IDS
             with guard_reading(str(path), "Parquet"):
@@ -256,14 +250,14 @@ def _read_window(home: Path, name: str, rows: int, *, timed: bool) -> pl.DataFra
     path = home / f"{name}.parquet"
     if not isfile(path):
         raise DataError("the file is missing", where=str(path), expected=f"the {rows:,} rows of {name}")
-    wanted = [column for column in _COLUMNS if timed or column != TIME]
+    wanted = (USER, ITEM, VALUE, TIME) if timed else (USER, ITEM, VALUE)
     with guard_reading(str(path), "Parquet"):
         frame = read_whole(path, str(path))
         missing = [column for column in wanted if column not in frame.columns]
         if missing:
             raise DataError(f"found no column {missing[0]}", where=str(path), expected=", ".join(wanted))
-        typed = [pl.col(column).cast(_COLUMNS[column]) for column in wanted if _COLUMNS[column] is not None]
-        frame = frame.select(wanted).with_columns(typed)
+        types = {VALUE: pl.Float64, TIME: pl.Int64}
+        frame = frame.select(wanted).cast({column: types[column] for column in wanted if column in types})
     if frame.height != rows:
         expected = f"{rows:,}, as {RECORD} says"
         raise DataError(f"found {frame.height:,} rows", where=str(path), expected=expected, hint="Split it again.")

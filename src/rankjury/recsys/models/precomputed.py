@@ -148,11 +148,8 @@ class PrecomputedFactors(_Precomputed, FactorModel):
         users = read_vectors(self._path("user_factors"), ids=str(self.settings["users"]) or None)
         items = read_vectors(self._path("item_factors"), ids=str(self.settings["items"]) or None)
         if users.dimensions != items.dimensions:
-            raise DataError(
-                f"vectors of {users.dimensions:,} numbers for users and of {items.dimensions:,} for items",
-                where=f"{users.source}, {items.source}",
-                expected="as many for both",
-            )
+            found = f"vectors of {users.dimensions:,} numbers for users and of {items.dimensions:,} for items"
+            raise DataError(found, where=f"{users.source}, {items.source}", expected="as many for both")
         self.of_users = self._align(users, train.users, "user")
         self.of_items = self._align(items, train.items, "item")
 
@@ -161,11 +158,8 @@ class PrecomputedFactors(_Precomputed, FactorModel):
         numbers = pl.int_range(len(vectors.ids), eager=True).cast(pl.String)
         are_numbered = bool((vectors.ids.cast(pl.String) == numbers).all())
         if not self.settings[f"{what}s"] and are_numbered and "0" not in known:
-            raise DataError(
-                f"holds no ids of its {what}s, and the log has none that is numbered 0",
-                where=vectors.source,
-                expected=f"{what}s = FILE, an id a line",
-            )
+            found = f"holds no ids of its {what}s, and the log has none that is numbered 0"
+            raise DataError(found, where=vectors.source, expected=f"{what}s = FILE, an id a line")
         codes = self._match(known, vectors.ids, what, vectors.source)
         aligned = np.full((len(known), vectors.dimensions), np.nan)
         aligned[codes[codes >= 0]] = vectors.values[codes >= 0]
@@ -191,9 +185,8 @@ def read_scores(path: str, users: str, items: str) -> ScoreMatrix | ScoreTable:
                 where = f"{source.name}:{name}"
                 sides.append(names_of(ids_of(read_npz(source, name).values, where), where))
             else:
-                raise UsageError(
-                    f"{source.name} holds no ids of its {name}", where="scores", expected=f"{name} = FILE, an id a line"
-                )
+                found = f"{source.name} holds no ids of its {name}"
+                raise UsageError(found, where="scores", expected=f"{name} = FILE, an id a line")
         _check_matrix(values, sides[0], sides[1], path)
         return ScoreMatrix(sides[0], sides[1], values)
 

@@ -9,7 +9,7 @@ from rankjury.core.params import Param
 from rankjury.core.text import plural
 from rankjury.core.types import Bools, Ints
 from rankjury.errors import DataError, UsageError
-from rankjury.recsys.data.log import Log
+from rankjury.recsys.data.log import Log, user_time_keys
 from rankjury.recsys.split import FRACTIONS, exact_fraction, read_fractions, rows_of
 from rankjury.recsys.splitting import SplitResult, split_kind
 from rankjury.recsys.splitting.random import leak_note, row_hashes
@@ -121,15 +121,7 @@ def _order_by_user_and_time(log: Log, time: Ints) -> Ints:
 
     In the order of ids the same items would be the last of every user, and training would lack them.
     """
-    first, span = int(time.min()), int(time.max()) - int(time.min()) + 1
-    if span * len(log.users) < 2**63:
-        places = time - first
-    else:
-        distinct, places = np.unique(time, return_inverse=True)
-        span = distinct.size
-    key: Ints = log.user.astype(np.int64)  # one number for user and time, in the order of both
-    key *= span
-    key += places
+    key, _, _ = user_time_keys(log, time)
     order = np.argsort(key)
     key = key[order]
     again: Bools = key[1:] == key[:-1]

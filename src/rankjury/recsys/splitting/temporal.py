@@ -52,9 +52,8 @@ def dates(log: Log, settings: Mapping[str, Any]) -> SplitResult:
     }
     validation = cutoffs.get("validation")
     if validation is not None and validation >= cutoffs["test"]:
-        raise UsageError(
-            f"validation begins at {settings['validation']}, test at {settings['test']}", expected="the other order"
-        )
+        found = f"validation begins at {settings['validation']}, test at {settings['test']}"
+        raise UsageError(found, expected="the other order")
     codes = windows_between(log.time, validation, cutoffs["test"])
     return SplitResult(codes, cutoffs, has_validation=validation is not None)
 
@@ -86,21 +85,16 @@ def rolling(log: Log, settings: Mapping[str, Any]) -> SplitResult:
         length = days_to_units(days, log.unit)
         first, last = int(log.time.min()), int(log.time.max())
         if last + 1 - length * windows <= first:
-            raise DataError(
-                f"{windows} windows of {days:g} days leave nothing before the first",
-                where=log.source,
-                expected="fewer or shorter windows",
-            )
+            found = f"{windows} windows of {days:g} days leave nothing before the first"
+            raise DataError(found, where=log.source, expected="fewer or shorter windows")
         train, test = first + length * (window - 1), last + 1 - length * (windows - window + 1)
         end = test + length
     else:
         share = exact_fraction(settings["share"])
         before = 1 - share * windows
         if before <= 0:
-            raise UsageError(
-                f"{windows} windows of {settings['share']:g} of the rows leave nothing before the first",
-                expected="fewer or smaller windows",
-            )
+            found = f"{windows} windows of {settings['share']:g} of the rows leave nothing before the first"
+            raise UsageError(found, expected="fewer or smaller windows")
         begin = before + share * (window - 1)
         train, test, end = temporal_cutoffs(log.time, [share * (window - 1), begin, min(begin + share, Fraction(1))])
     cutoffs = {"train": train} if settings["train"] == "sliding" and window > 1 else {}

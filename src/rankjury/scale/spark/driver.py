@@ -118,11 +118,7 @@ def evaluate_source(
         with watch_jobs(spark, "Scoring", progress) as jobs:
             rounds = _SparkRounds(jobs, request, source, budget)
             with open_parquet_folder(spark, per_query) as target:
-                found = rounds.findings()
-                found.check(request)
-                if target is not None:
-                    rounds.write_per_query(target)
-                return rounds.run(found)
+                return rounds.run(target)
     except DuplicatePair as error:  # without an order, neither of two rows is the first
         error.hint = "Keep the highest of them with --duplicates max."
         raise
@@ -144,18 +140,16 @@ class _SparkRounds:
         judge = JudgeBuckets(self._broadcast, source.schemas, block_rows)
         self._scores = jobs.persist(jobs.map_batches(pieces, judge, RESULTS))
 
-    def findings(self) -> BlockFindings:
-        found: BlockFindings = self._sum(self._scores)
-        return found
-
-    def write_per_query(self, path: str) -> None:
-        measures = ", ".join(f"`{asked.label}` double" for asked in self._request.asked)
-        schema = f"system string, query_id string, {measures}"
-        rows = self._jobs.map_batches(self._scores, PerQueryRows(self._broadcast), schema)
-        rows.write.mode("append").parquet(path)
-
-    def run(self, found: BlockFindings) -> Report:
+    def run(self, per_query: str | None) -> Report:
+        """Judge, write every query's scores to a folder where one is given, and run the rounds."""
         request = self._request
+        found: BlockFindings = self._sum(self._scores)
+        found.check(request)
+        if per_query is not None:
+            measures = ", ".join(f"`{named.label}` double" for named in request.asked)
+            schema = f"system string, query_id string, {measures}"
+            rows = self._jobs.map_batches(self._scores, PerQueryRows(self._broadcast), schema)
+            rows.write.mode("append").parquet(per_query)
 
         def run(_: str, work: Callable[[BlockScores], Any]) -> Any:
             task = RunRound(self._jobs.broadcast(work), self._columns)
@@ -178,11 +172,11 @@ class _SparkRounds:
         wanted = results.where(f.col("kind") == FOUND)
         if self._partitions > _RESULTS_AT_ONCE:
             wanted = self._jobs.map_batches(wanted.repartition(isqrt(self._partitions)), SumResults(), RESULTS)
-        found = [loads(row.result) for row in wanted.select("result").collect()]
+        parts = [loads(row.result) for row in wanted.select("result").collect()]
         self._jobs.raise_failure()
-        if not found:
+        if not parts:
             raise DataError("found no rows", where=self._request.gold, expected="at least one query with an item")
-        return reduce(add, found)
+        return reduce(add, parts)
 
 
 def _partition_keys(spark: "SparkSession", partitions: int) -> tuple[int, ...]:
@@ -191,10 +185,10 @@ def _partition_keys(spark: "SparkSession", partitions: int) -> tuple[int, ...]:
 
     keys: dict[int, int] = {}
     step = _KEYS_TRIED_PER_PARTITION * partitions
-    tried = 0
+    first = 0
     while len(keys) < partitions:
-        numbers = spark.range(tried, tried + step, numPartitions=1).select(f.col("id").cast("int").alias("number"))
+        numbers = spark.range(first, first + step, numPartitions=1).select(f.col("id").cast("int").alias("number"))
         rows = numbers.select("number", f.pmod(f.hash("number"), f.lit(partitions)).alias("partition")).collect()
         keys = {row.partition: row.number for row in rows} | keys
-        tried += step
+        first += step
     return tuple(keys[partition] for partition in range(partitions))

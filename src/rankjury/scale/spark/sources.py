@@ -166,11 +166,8 @@ def spark_table(frame: Any, kind: str, where: str) -> SparkTable:
         type_ = table.type_of(name)
         if table.is_id(name):
             if type_ not in (*_TEXTS, *_INTEGERS):
-                raise DataError(
-                    f"the ids in column {column!r} are of type {type_}",
-                    where=where,
-                    expected="strings or whole numbers",
-                )
+                found = f"the ids in column {column!r} are of type {type_}"
+                raise DataError(found, where=where, expected="strings or whole numbers")
         elif kind != "attributes" and type_ not in _NUMBERS and "decimal" not in type_:
             raise DataError(f"column {column!r} is of type {type_}", where=where, expected="numbers")
     return table
@@ -191,28 +188,29 @@ class PackRows:
     rows_at_once: int
 
     def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
-        frames: list[pl.DataFrame] = []
+        rows = pl.DataFrame()
         for batch in batches:
             frame = arrow_to_polars(batch)
             frame.columns = [*(name for name, _ in self.names), BUCKET]
             self._check(frame)
-            frames.append(frame)
-            if sum(frame.height for frame in frames) >= self.rows_at_once:
-                yield self._pieces(frames)
-                frames = []
-        if any(frame.height for frame in frames):
-            yield self._pieces(frames)
+            rows = frame if rows.is_empty() else rows.vstack(frame)
+            if rows.height >= self.rows_at_once:
+                yield self._pieces(rows)
+                rows = pl.DataFrame()
+        if rows.height:
+            yield self._pieces(rows)
 
     def _check(self, frame: pl.DataFrame) -> None:
         for name, column in self.names:
             if self.kind == "attributes" and name != QUERY:
                 continue
-            absent = frame[name].is_null()
-            if not absent.any() and (name in (QUERY, ITEM) or frame[name].is_finite().all()):
+            wrong = frame[name].is_null()
+            if name not in (QUERY, ITEM) and not wrong.any():
+                wrong = ~frame[name].is_finite()
+            if not wrong.any():
                 if name == GRADE:
                     check_grades(column, frame[name], self.where)
                 continue
-            wrong = absent if absent.any() else ~frame[name].is_finite()
             row = frame.row(wrong.arg_max() or 0, named=True)
             if name in (QUERY, ITEM):
                 known = ", ".join(f"{column} {row[name]!r}" for name, column in self.names if row[name] is not None)
@@ -224,9 +222,8 @@ class PackRows:
                 hint="Drop such rows, or give those items the lowest score.",
             )
 
-    def _pieces(self, frames: list[pl.DataFrame]) -> Any:
-        rows = pl.concat(frames, rechunk=True)
-        return pack_pieces(rows.drop(BUCKET), rows[BUCKET].to_numpy(), self.number, self.keys)
+    def _pieces(self, rows: pl.DataFrame) -> Any:
+        return pack_pieces(rows.drop(BUCKET).rechunk(), rows[BUCKET].to_numpy(), self.number, self.keys)
 
 
 @dataclass(frozen=True, eq=False)
@@ -262,16 +259,11 @@ class DataFrameSource:
         return total
 
     def pieces(self, jobs: SparkJobs, buckets: Buckets) -> "DataFrame":
-        packed = [
-            jobs.map_batches(
-                table.bucketed(self.texts, buckets.number),
-                PackRows(
-                    number, table.kind, table.where, tuple(table.columns.items()), buckets.keys, buckets.rows_packed
-                ),
-                PIECES,
-            )
-            for number, table in enumerate(self.tables)
-        ]
+        packed = []
+        for number, table in enumerate(self.tables):
+            names = tuple(table.columns.items())
+            pack = PackRows(number, table.kind, table.where, names, buckets.keys, buckets.rows_packed)
+            packed.append(jobs.map_batches(table.bucketed(self.texts, buckets.number), pack, PIECES))
         return reduce(lambda ours, theirs: ours.unionAll(theirs), packed)
 
 
@@ -320,7 +312,6 @@ class _ReadRanges:
     buckets: Buckets
 
     def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
-        tables: Sequence[ParquetTable]
         tables, ranges = self.inputs.value
         for batch in batches:
             for task in batch.column(0).to_pylist():
