@@ -34,7 +34,6 @@ _BYTES_PER_ROW = 100
 _COPIES = 2
 """Of the row itself."""
 _MAX_ROWS, _MIN_ROWS = 4_000_000, 10_000
-_BATCHES_PER_BLOCK = 4
 
 
 def parse_memory(text: str) -> int:
@@ -45,11 +44,8 @@ def parse_memory(text: str) -> int:
         raise UsageError(f"the memory is given as {text!r}", expected="a size such as 2GB, 512MB or 1.5GiB")
     size = round(float(found[1]) * unit)
     if size < MIN_MEMORY:
-        raise UsageError(
-            f"a memory of {text!r} is too small",
-            expected=f"at least {in_units(MIN_MEMORY)}",
-            hint="Try --memory 2GB.",
-        )
+        expected, hint = f"at least {in_units(MIN_MEMORY)}", "Try --memory 2GB."
+        raise UsageError(f"a memory of {text!r} is too small", expected=expected, hint=hint)
     return size
 
 
@@ -68,7 +64,7 @@ class Budget:
 
     def batch_rows(self, bytes_per_row: float) -> int:
         """Return the rows of one table that are read at once."""
-        return max(self.block_rows(bytes_per_row) // _BATCHES_PER_BLOCK, 1)
+        return max(self.block_rows(bytes_per_row) // 4, 1)
 
 
 _HINT = "Name another folder with --temp DIR, or in the environment as TMPDIR."

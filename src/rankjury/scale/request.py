@@ -63,11 +63,9 @@ class EvaluationRequest:
         for asked in self.asked:
             measure = asked.measure
             if measure.metric.of_lists or measure.metric.whole:
-                raise UsageError(
-                    f"{asked.label} needs all lists at once, and cannot be computed in blocks",
-                    expected="measures that have a value for each query",
-                    hint="Take a sample of the queries for it.",
-                )
+                found = f"{asked.label} needs all lists at once, and cannot be computed in blocks"
+                hint = "Take a sample of the queries for it."
+                raise UsageError(found, expected="measures that have a value for each query", hint=hint)
             for option in measure.metric.options:
                 if option.from_gold and measure[option.name] is None:
                     cut = "" if measure.k is None else f"@{measure.k}"

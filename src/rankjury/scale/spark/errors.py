@@ -29,11 +29,8 @@ def translate_errors(where: str | None = None) -> Iterator[None]:
 
 def translate_error(text: str) -> RankjuryError | None:
     """Return the error for the text of one of Spark's, with Java's stack; None where a user cannot act on it."""
-    for pattern, error_of in _MEANINGS:
-        found = re.search(pattern, text)
-        if found:
-            return error_of(found, text)
-    return None
+    matches = ((re.search(pattern, text), error_of) for pattern, error_of in _MEANINGS)
+    return next((error_of(match, text) for match, error_of in matches if match), None)
 
 
 def _unreadable(found: re.Match[str], text: str) -> RankjuryError:

@@ -130,10 +130,9 @@ def open_parquet_folder(spark: "SparkSession", path: str | None) -> Iterator[str
         with replacing(Path(place), folder=True) as part:
             yield str(part)
         return
-    try:  # before all the work
+    made = False
+    with suppress(Py4JJavaError):  # before all the work
         made = store.mkdirs(target)
-    except Py4JJavaError:
-        made = False
     if not made:
         raise DataError("cannot create the folder", where=path)
     try:

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from threading import Event, Thread, current_thread, main_thread
+from traceback import walk_stack
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
@@ -75,9 +76,8 @@ def load_error(text: bytes) -> RankjuryError:
     fields = content["says"]
     kind = getattr(errors, content["kind"])
     error: RankjuryError = kind.__new__(kind)
-    RankjuryError.__init__(
-        error, **{name: fields.pop(name) for name in ("found", "where", "expected", "hint", "details")}
-    )
+    names = ("found", "where", "expected", "hint", "details")
+    RankjuryError.__init__(error, **{name: fields.pop(name) for name in names})
     vars(error).update(fields)
     return error
 
@@ -103,7 +103,9 @@ def defer_interrupt() -> Iterator[Interrupt]:
         return
 
     def note(number: int, frame: FrameType | None) -> None:
-        if interrupt.pressed or not _is_inside_spark(frame):
+        modules = (str(caller.f_globals.get("__name__")) for caller, _ in walk_stack(frame))
+        is_inside_spark = any(name.partition(".")[0] in ("py4j", "pyspark") for name in modules)
+        if interrupt.pressed or not is_inside_spark:
             before(number, frame)
         else:
             interrupt.pressed = True
@@ -115,15 +117,6 @@ def defer_interrupt() -> Iterator[Interrupt]:
         signal.signal(signal.SIGINT, before)
 
 
-def _is_inside_spark(frame: FrameType | None) -> bool:
-    while frame is not None:
-        if str(frame.f_globals.get("__name__")).partition(".")[0] in ("py4j", "pyspark"):
-            return True
-        frame = frame.f_back
-    return False
-
-
-_SECONDS_BETWEEN_LOOKS = 0.25
 _ONE_THREAD = ("RANKJURY_THREADS", "POLARS_MAX_THREADS", "OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS")
 """Each core runs a task: more threads per task would only compete for the cores."""
 _GROUP_PROPERTIES = ("spark.jobGroup.id", "spark.job.description", "spark.job.interruptOnCancel")
@@ -215,11 +208,16 @@ def _watch_in_thread(jobs: SparkJobs, interrupt: Interrupt, what: str, progress:
     left, is_complete = Event(), [False]
 
     def look() -> None:
-        while not left.wait(_SECONDS_BETWEEN_LOOKS):
+        while not left.wait(0.25):
             with suppress(Exception):
                 if jobs.failed or interrupt.pressed:
                     jobs.cancel()
-                progress.update(what, *_count_tasks(jobs))
+                tracker = jobs.spark.sparkContext.statusTracker()
+                known = filter(None, map(tracker.getJobInfo, tracker.getJobIdsForGroup(jobs.group)))
+                numbers = {number for job in known for number in job.stageIds}
+                stages = list(filter(None, map(tracker.getStageInfo, numbers)))
+                done = sum(stage.numCompletedTasks for stage in stages)
+                progress.update(what, done, sum(stage.numTasks for stage in stages))
         if not is_complete[0]:
             with suppress(Exception):
                 jobs.cancel()
@@ -233,12 +231,3 @@ def _watch_in_thread(jobs: SparkJobs, interrupt: Interrupt, what: str, progress:
     finally:
         left.set()
         watcher.join()
-
-
-def _count_tasks(jobs: SparkJobs) -> tuple[int, int]:
-    """Return how many tasks of the jobs are done, and how many are known."""
-    tracker = jobs.spark.sparkContext.statusTracker()
-    known = [tracker.getJobInfo(job) for job in tracker.getJobIdsForGroup(jobs.group)]
-    found = [tracker.getStageInfo(stage) for stage in {stage for job in known if job for stage in job.stageIds}]
-    stages = [stage for stage in found if stage]
-    return sum(stage.numCompletedTasks for stage in stages), sum(stage.numTasks for stage in stages)
