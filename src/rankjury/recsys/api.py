@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from numbers import Integral
 from pathlib import Path
 from typing import Any, get_args
 
@@ -71,15 +70,6 @@ def held_out(
     >>> ranking = rankjury.recommend(task, "popularity", measures=["ndcg@10", "recall@10"])
     >>> rankjury.evaluate(task.gold, ranking, ["ndcg@10", "recall(rel=4)@10"])
     """
-    table: Any = Attributes | str | Path | None
-    for name, value, wanted in (
-        ("items", items, table),
-        ("users", users, table),
-        ("sampled", sampled, Sampled | Integral | None),
-    ):
-        if not isinstance(value, wanted):
-            expected = ", ".join(type_.__name__ for type_ in get_args(wanted) if type_ is not type(None))
-            raise UsageError(f"{name} is of type {type(value).__name__}", expected=expected)
     if isinstance(log, str | Path) and is_split_folder(log):
         log = read_split(log)
     companions = find_companions(log)

@@ -211,8 +211,6 @@ def audit(
 
     >>> rankjury.audit("ml-1m").warnings
     """
-    if items is not None and not isinstance(items, Attributes | str | Path):
-        raise UsageError(f"items is of type {type(items).__name__}", expected="a path, or Attributes")
     items = find_companions(log)[0] if items is None else items
     items = read_items(items) if isinstance(items, str | Path) else items
     log = log if isinstance(log, Log) else read_log(log)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from rankjury.core.types import Floats, Ints, Lists
+from rankjury.core.types import Floats, Lists
 from rankjury.core.validation import Record, SignedInt
 from rankjury.errors import DataError
 from rankjury.evaluation.sections import Section
@@ -136,18 +136,17 @@ def exposure_of(lists: Lists, k: int, parts: int = 10) -> Exposure:
     often = np.bincount(codes[codes >= 0], minlength=len(background.items)).astype(np.float64)
     order = np.argsort(-background.popularity, kind="stable")
     bounds = np.round(np.linspace(0, order.size, min(parts, max(1, order.size)) + 1)).astype(np.int64)
+
+    def shares(values: Floats) -> tuple[float, ...]:
+        before = np.concatenate(([0.0], np.cumsum(values[order])))
+        return tuple((np.diff(before[bounds]) / (values.sum() or 1.0)).tolist())
+
     return Exposure(
         k=k,
         n=int(often.sum()),
         edges=tuple((bounds[1:] / max(1, order.size)).tolist()),
-        recommended=_shares(often[order], bounds),
-        taken=_shares(background.popularity[order].astype(np.float64), bounds),
+        recommended=shares(often),
+        taken=shares(background.popularity.astype(np.float64)),
         distinct=int((often > 0).sum()),
         catalogue=order.size,
     )
-
-
-def _shares(values: Floats, bounds: Ints) -> tuple[float, ...]:
-    total = values.sum()
-    before = np.concatenate(([0.0], np.cumsum(values)))
-    return tuple(((before[bounds[1:]] - before[bounds[:-1]]) / (total or 1.0)).tolist())

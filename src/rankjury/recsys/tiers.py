@@ -43,19 +43,18 @@ class Tiers:
         if isinstance(self.activity, int):
             if isinstance(self.activity, bool) or not 2 <= self.activity <= _MAX_TIERS:
                 raise UsageError(f"activity is {self.activity}", expected=f"2 to {_MAX_TIERS} tiers, or edges")
-        elif not isinstance(self.activity, Sequence) or not _rising(self.activity):
-            raise UsageError(f"activity is {self.activity}", expected="numbers that rise, such as 20, 50, 200")
+        else:
+            edges = self.activity if isinstance(self.activity, Sequence) else ()
+            begins = [0, *(ceil(edge) for edge in edges if isfinite(edge))]
+            is_rising = all(low < high for low, high in pairwise(begins))
+            if not is_rising or not 1 < len(begins) == len(edges) + 1 <= _MAX_TIERS:
+                raise UsageError(f"activity is {self.activity}", expected="numbers that rise, such as 20, 50, 200")
         if len(self.popularity) != 2 or not 0 < self.popularity[0] <= self.popularity[1] <= 1:
             raise UsageError(f"popularity is {self.popularity}", expected="two shares that rise, such as 0.5, 0.8")
         for name in ("cold_users", "cold_items"):
             least = getattr(self, name)
             if not is_whole(least) or least < 1:
                 raise UsageError(f"{name} is {least!r}", expected="a whole number from 1 on")
-
-
-def _rising(edges: Sequence[float]) -> bool:
-    ceilings = [0, *(ceil(edge) for edge in edges if isfinite(edge))]
-    return 1 < len(ceilings) == len(edges) + 1 <= _MAX_TIERS and all(low < high for low, high in pairwise(ceilings))
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,13 +66,6 @@ class Tier:
     notes: tuple[str, ...]
     place: Ints
     """The tier of each user or item of the log."""
-
-    def column(self, codes: Ints | None = None) -> pl.Series:
-        place = self.place if codes is None else self.place[codes]
-        return pl.Series(self.name, self.labels, dtype=pl.Enum(self.labels)).gather(place)
-
-    def attribute(self) -> Attribute:
-        return Attribute(self.name, notes=tuple(zip(self.labels, self.notes, strict=True)))
 
 
 def user_tiers(task: Task, tiers: Tiers) -> tuple[Tier, Tier]:
@@ -96,17 +88,21 @@ def item_tiers(task: Task, tiers: Tiers) -> tuple[Tier, Tier]:
 
 def user_cuts(task: Task, tiers: Tiers) -> SliceTable:
     """Return slices of the evaluated users: activity=low …, user=cold …"""
-    return _cuts(task.log.users.gather(task.users), user_tiers(task, tiers), task, of="queries", codes=task.users)
+    return _cuts(task, "queries", task.log.users, task.users, user_tiers(task, tiers))
 
 
 def item_cuts(task: Task, tiers: Tiers) -> SliceTable:
     """Return slices of items: item.popularity=head …, item=cold …"""
-    return _cuts(task.log.items, item_tiers(task, tiers), task, of="items", codes=None)
+    return _cuts(task, "items", task.log.items, np.arange(len(task.log.items)), item_tiers(task, tiers))
 
 
-def _cuts(ids: pl.Series, found: Sequence[Tier], task: Task, *, of: str, codes: Ints | None) -> SliceTable:
-    table = pl.DataFrame([ids.alias("id"), *(tier.column(codes) for tier in found)])
-    return SliceTable(table, "id", of, [(tier.attribute(),) for tier in found], f"{task.log.source} (tiers)")
+def _cuts(task: Task, of: str, ids: pl.Series, codes: Ints, tiers: Sequence[Tier]) -> SliceTable:
+    columns, attributes = [ids.gather(codes).alias("id")], []
+    for tier in tiers:
+        labels = pl.Series(tier.name, tier.labels, dtype=pl.Enum(tier.labels))
+        columns.append(labels.gather(tier.place[codes]))
+        attributes.append((Attribute(tier.name, notes=tuple(zip(tier.labels, tier.notes, strict=True))),))
+    return SliceTable(pl.DataFrame(columns), "id", of, attributes, f"{task.log.source} (tiers)")
 
 
 def _activity_begins(taken: Ints, tiers: Tiers) -> Ints:

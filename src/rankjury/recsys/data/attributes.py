@@ -75,8 +75,7 @@ def _read(path: str | Path, kind: Literal["item", "user"]) -> Attributes:
     source = Source.open(resolve_file(path, f"{kind}s"))
     with guard_reading(source.name, f"a table of {kind}s"):
         frame, id_column, title = _read_table(source, kind)
-        ids = _check_ids(frame[id_column], source.name)
-        table = frame.drop(id_column)
+        ids, table = _check_ids(frame[id_column], source.name), frame.drop(id_column)
         for name in table.columns:
             if name.lower() in _LISTS and table[name].dtype == pl.String:
                 table = table.with_columns(_split_cells(table[name]))
@@ -144,10 +143,9 @@ def side_features(
         folded = {name.lower(): name for name in reversed(items.table.columns)}
         genres = dict[str, pl.Series]()
         for feature, names in _FEATURES.items():
-            name = next((folded[name] for name in names if name in folded), None)
-            if name is None:
+            column = next((items.table[folded[name]] for name in names if name in folded), None)
+            if column is None:
                 continue
-            column = items.table[name]
             is_list = isinstance(column.dtype, pl.List)
             values = column.cast(pl.List(pl.String)) if is_list else _split_cells(column.cast(pl.String))
             if (values.list.len() > 0).any():

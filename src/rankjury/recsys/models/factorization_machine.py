@@ -66,10 +66,8 @@ class FactorizationMachine(TrainedFactorModel):
             target = np.concatenate((np.ones(users.size), np.zeros(drawn[0].size)))
             users, items = np.concatenate((users, drawn[0])), np.concatenate((items, drawn[1]))
         wanted = _wanted(str(self.settings["attributes"]), features)
-        of_users, of_items = (
-            _side(self.known.users, features.users, wanted),
-            _side(self.known.items, features.items, wanted),
-        )
+        of_users = _side(self.known.users, features.users, wanted)
+        of_items = _side(self.known.items, features.items, wanted)
         constants, weights, factors = self._sample((of_users, of_items), users, items, target, progress)
         n = of_users.rows.shape[1]
         user_vectors, user_terms = _vectors_and_terms(of_users.rows, weights[:, :n], factors[:, :n])

@@ -34,9 +34,7 @@ OLDEST_JAVA = 17
 _MIN_MEMORY = 450 << 20
 """With less, Spark does not start."""
 _LOGGERS = ("DataFrameQueryContextLogger", "SQLQueryContextLogger")
-_LOCAL = re.compile(r"local(-cluster)?(\[[^\]]*\])?")
-_KNOWN_LOCAL = re.compile(r"local(\[(\*|[1-9]\d*)(\s*,\s*[1-9]\d*)?\])?|local-cluster\[\d+\s*,\s*\d+\s*,\s*\d+\]")
-_OTHER_MASTERS = re.compile(r"yarn|k8s://.+")
+_LOCAL = re.compile(r"local(\[(\*|[1-9]\d*)(\s*,\s*[1-9]\d*)?\])?|local-cluster\[\d+\s*,\s*\d+\s*,\s*\d+\]")
 _LOOPBACK = ("127.", "localhost", "::1")
 _MASTER_TIMEOUT, _JAVA_TIMEOUT, _STOP_TIMEOUT = 5.0, 30, 20
 _JAVA_HINT = "On Debian: apt-get install openjdk-17-jre-headless. JAVA_HOME says which Java is taken."
@@ -193,7 +191,7 @@ class Master:
 
 def parse_master(url: str) -> Master:
     """Parse ``local[*]``, ``spark://HOST:PORT``, ``yarn`` or ``k8s://…``."""
-    if _KNOWN_LOCAL.fullmatch(url) or _OTHER_MASTERS.fullmatch(url):
+    if _LOCAL.fullmatch(url) or re.fullmatch(r"yarn|k8s://.+", url):
         return Master(url)
     if not url.startswith("spark://") or url == "spark://":
         hint = "Spark Connect (sc://) cannot run rankjury's functions." if url.startswith("sc://") else None
