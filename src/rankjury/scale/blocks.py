@@ -144,9 +144,8 @@ class Partition:
                             finer.add(table, frame)
                     yield from finer.blocks()
             else:
-                yield tuple(
-                    pl.concat([self._bucket(table, bucket) for bucket in group]) for table in range(len(self._schemas))
-                )
+                tables = range(len(self._schemas))
+                yield tuple(pl.concat([self._bucket(table, bucket) for bucket in group]) for table in tables)
 
     def _bucket(self, table: int, bucket: int) -> pl.DataFrame:
         """Read a bucket with the rows of each query adjacent; those of queries with equal hashes stay mixed."""

@@ -112,7 +112,12 @@ def _is_unfinished(path: Path) -> bool:
 def _write(split: Split, folder: Path) -> dict[str, Any]:
     """Write the files of one split, and last its record, which vouches for the others."""
     make_folder(folder)
-    log, windows, idle = split.log, window_sizes(split), _idle_ids(split)
+    log, windows, inside = split.log, window_sizes(split), split.window_codes >= 0
+    idle_ids = {}  # those that no window has are written too, so that codes are the same when it is read again
+    for of, ids, codes in ((USER, log.users, log.user), (ITEM, log.items, log.item)):
+        is_idle = np.ones(len(ids), dtype=bool)
+        is_idle[codes[inside]] = False
+        idle_ids[of] = ids.filter(pl.Series(is_idle))
     record = {
         "source": log.source,
         "how": dict(split.settings),
@@ -123,7 +128,7 @@ def _write(split: Split, folder: Path) -> dict[str, Any]:
         "windows": windows,
         "leaks": list(split.leaks),
         "notes": list(log.notes),
-        "idle_ids": {f"{of}s": idle.filter(pl.col("of") == of).height for of in (USER, ITEM)},
+        "idle_ids": {f"{of}s": len(ids) for of, ids in idle_ids.items()},
     }
     users, items = _as_integers(log.users), _as_integers(log.items)
     for name in WINDOWS:
@@ -131,8 +136,9 @@ def _write(split: Split, folder: Path) -> dict[str, Any]:
         columns = {USER: users.gather(rows.user), ITEM: items.gather(rows.item), VALUE: rows.value}
         frame = pl.DataFrame(columns if rows.time is None else columns | {TIME: rows.time})
         _write_frame(frame, folder / f"{name}.parquet")
-    if idle.height:
-        _write_frame(idle, folder / IDS)
+    if any(map(len, idle_ids.values())):
+        frames = (pl.DataFrame({"id": ids}).select(pl.lit(of).alias("of"), "id") for of, ids in idle_ids.items())
+        _write_frame(pl.concat(frames), folder / IDS)
     return _write_record(record, folder)
 
 
@@ -152,17 +158,6 @@ def _as_integers(ids: pl.Series) -> pl.Series:
     """Return ids as integers where each is written as one: half the size, and read in half the time."""
     numbers = ids.cast(pl.Int64, strict=False)
     return numbers if len(ids) and (numbers.cast(pl.String) == ids).fill_null(False).all() else ids
-
-
-def _idle_ids(split: Split) -> pl.DataFrame:
-    """Return users and items of the log that no window has, so that codes are the same when it is read again."""
-    log, inside = split.log, split.window_codes >= 0
-    frames = []
-    for of, ids, codes in ((USER, log.users, log.user), (ITEM, log.items, log.item)):
-        idle = np.ones(len(ids), dtype=bool)
-        idle[codes[inside]] = False
-        frames.append(pl.DataFrame({"id": ids.filter(pl.Series(idle))}).select(pl.lit(of).alias("of"), "id"))
-    return pl.concat(frames)
 
 
 def _clear(folder: Path, keep: Container[str]) -> None:

@@ -15,22 +15,19 @@ from rankjury.recsys.splitting import SplitResult, split_kind
 from rankjury.recsys.splitting.random import leak_note, row_hashes
 from rankjury.stats.resampling import query_keys
 
-_SAME = -1
-"""As many rows for validation as for test."""
-
 
 @split_kind(
     "leave-last",
     "each user's last rows test, those before them validate",
     {
         "n": Param(1, "how many of each user's rows test", min=1),
-        "validation": Param(_SAME, "how many of the rows before those validate; -1: as many, 0: none", min=_SAME),
+        "validation": Param(-1, "how many of the rows before those validate; -1: as many, 0: none", min=-1),
     },
 )
 def leave_last(log: Log, settings: Mapping[str, Any]) -> SplitResult:
     """Hold out a number of rows per user; users with too few rows to leave one for training stay in train."""
     test, validation = settings["n"], settings["validation"]
-    validation = test if validation == _SAME else validation
+    validation = test if validation == -1 else validation
     rows = log.per_user
     enough = rows > test + validation
     before_test = np.where(enough, rows - test, rows)
