@@ -52,49 +52,44 @@ def agree_command(
         ),
     ],
     n_samples: Annotated[
-        int | None,
-        typer.Option("--n-samples", metavar="N", help="Sample so many queries, drawn by the seed; all if unset."),
+        int | None, typer.Option(metavar="N", help="Sample so many queries, drawn by the seed; all if unset.")
     ] = None,
     queries: Annotated[
         str | None,
         typer.Option(
-            "--queries",
             metavar="FILE",
             help="Use these queries instead of a sample: a file of ids, or row numbers where the vectors have no ids.",
         ),
     ] = None,
     k_values: Annotated[
         list[str] | None,
-        typer.Option("--k-values", metavar="K...", help="Cut-offs: 1 3 5 10, or 1,3,5,10.", show_default=_DEFAULT_KS),
+        typer.Option(metavar="K...", help="Cut-offs: 1 3 5 10, or 1,3,5,10.", show_default=_DEFAULT_KS),
     ] = None,
-    seed: Annotated[int, typer.Option("--seed", min=0, help="Seed for sampling queries and pairs.")] = 42,
+    seed: Annotated[int, typer.Option(min=0, help="Seed for sampling queries and pairs.")] = 42,
     metric: MetricOption = "cosine",
-    ids: Annotated[str | None, typer.Option("--ids", metavar="FILE", help="Ids of the rows of all .npy files.")] = None,
+    ids: Annotated[str | None, typer.Option(metavar="FILE", help="Ids of the rows of all .npy files.")] = None,
     truncate: Annotated[
-        list[int] | None,
-        typer.Option("--truncate", metavar="N", min=1, help="Also take each candidate's first N dimensions."),
+        list[int] | None, typer.Option(metavar="N", min=1, help="Also take each candidate's first N dimensions.")
     ] = None,
     dtype: Annotated[
-        list[str] | None,
-        typer.Option("--dtype", metavar="TYPE", help="Also take each candidate as float16, int8 or binary."),
+        list[str] | None, typer.Option(metavar="TYPE", help="Also take each candidate as float16, int8 or binary.")
     ] = None,
     ties: Annotated[
-        TieOption, typer.Option("--ties", help="Equal reference scores at the cut-off: by id, or any of them counts.")
+        TieOption, typer.Option(help="Equal reference scores at the cut-off: by id, or any of them counts.")
     ] = TieOption.id,
     pairs: Annotated[
         int,
         typer.Option(
-            "--pairs",
             metavar="N",
             min=0,
             help="About how many pairs to compare similarities over, as many for each query; 0: none.",
         ),
     ] = _DEFAULT_PAIRS,
     over: Annotated[
-        Over | None, typer.Option("--over", help="Pairs that are sampled, or those of the top k of either; runs: top.")
+        Over | None, typer.Option(help="Pairs that are sampled, or those of the top k of either; runs: top.")
     ] = None,
     baseline: Annotated[
-        str | None, typer.Option("--baseline", metavar="NAME", help="The candidate that others are compared with.")
+        str | None, typer.Option(metavar="NAME", help="The candidate that others are compared with.")
     ] = None,
     exclude_self: ExcludeSelfOption = None,
     output: Annotated[

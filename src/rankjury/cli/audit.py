@@ -31,9 +31,9 @@ def audit_command(
     path: Annotated[str, typer.Argument(metavar="LOG", help="The log, or a folder of MovieLens; - is standard input.")],
     options: LogOptions,
     items: Annotated[
-        str | None, typer.Option("--items", metavar="FILE", help="The catalogue: movies.dat, movies.csv, u.item …")
+        str | None, typer.Option(metavar="FILE", help="The catalogue: movies.dat, movies.csv, u.item …")
     ] = None,
-    cold: Annotated[int, typer.Option("--cold", help="Users and items with fewer rows are cold.")] = 10,
+    cold: Annotated[int, typer.Option(help="Users and items with fewer rows are cold.")] = 10,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:

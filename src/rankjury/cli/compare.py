@@ -29,9 +29,7 @@ def compare_command(
     measures: options.MeasuresOption = None,
     output: options.OutputOption = None,
     as_json: options.JsonOption = False,
-    detect: Annotated[
-        float, typer.Option("--detect", help="Say how many queries it takes to show such a difference.")
-    ] = 0.01,
+    detect: Annotated[float, typer.Option(help="Say how many queries it takes to show such a difference.")] = 0.01,
 ) -> None:
     """Compare runs with a baseline, query by query.
 

@@ -28,9 +28,7 @@ def convert_command(
         ConvertedKind | None, typer.Option(help="Whether A is a gold or a run, where it cannot be told.")
     ] = None,
     form: FormatOption = None,
-    to: Annotated[
-        str | None, typer.Option("--to", metavar="FORMAT", help="The format to write, whatever the suffix.")
-    ] = None,
+    to: Annotated[str | None, typer.Option(metavar="FORMAT", help="The format to write, whatever the suffix.")] = None,
     quiet: QuietOption = False,
 ) -> None:
     """Convert a gold or a run: TREC, JSON, JSONL, CSV, TSV, Parquet, also .gz and .zst."""

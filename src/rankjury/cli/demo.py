@@ -95,12 +95,11 @@ def demo_command(
         Path | None, typer.Option("--output", "-o", metavar="DIR", help="Write the results here; not of helpdesk.")
     ] = None,
     keep: Annotated[
-        Path | None, typer.Option("--keep", metavar="DIR", help="Copy the sample's files here, to try commands on.")
+        Path | None, typer.Option(metavar="DIR", help="Copy the sample's files here, to try commands on.")
     ] = None,
     data: Annotated[
         Path | None,
         typer.Option(
-            "--data",
             metavar="PATH",
             help="Your data: for papers a folder of matrices, reference… and candidates; for driving a table of "
             "annotated clips; for movielens a folder as GroupLens ships it.",
@@ -111,7 +110,7 @@ def demo_command(
     id_column: IdOption = None,
     separator: SeparatorOption = SEPARATOR,
     vectors: Annotated[
-        str | None, typer.Option("--vectors", metavar="FILE", help="With --data of driving: the clips' vectors.")
+        str | None, typer.Option(metavar="FILE", help="With --data of driving: the clips' vectors.")
     ] = None,
     quiet: QuietOption = False,
 ) -> None:

@@ -30,14 +30,12 @@ def drift_command(
     new: Annotated[str, typer.Argument(metavar="NEW", help="A saved report, or an archived run.", show_default=False)],
     old: Annotated[str, typer.Argument(metavar="OLD", help="The report or run to compare with.", show_default=False)],
     system: Annotated[
-        str | None,
-        typer.Option("--system", metavar="NAME", help="The system; all that both reports have, unless it is named."),
+        str | None, typer.Option(metavar="NAME", help="The system; all that both reports have, unless it is named.")
     ] = None,
     old_system: Annotated[
-        str | None,
-        typer.Option("--old-system", metavar="NAME", help="The earlier system, where it was called otherwise."),
+        str | None, typer.Option(metavar="NAME", help="The earlier system, where it was called otherwise.")
     ] = None,
-    allowed: Annotated[str, typer.Option("--allowed", metavar="SHARE", help="How far a figure may move.")] = "5%",
+    allowed: Annotated[str, typer.Option(metavar="SHARE", help="How far a figure may move.")] = "5%",
     strict: StrictOption = False,
     as_json: JsonOption = False,
     quiet: QuietOption = False,

@@ -57,41 +57,36 @@ def embed_command(
         str | None,
         typer.Argument(metavar="[CORPUS]", help="Texts: .jsonl, .json, .csv, .tsv, .parquet, or .txt (queries)."),
     ] = None,
-    text: Annotated[
-        str | None, typer.Option("--text", metavar="COLUMNS", help="The columns of text, split by commas.")
-    ] = None,
+    text: Annotated[str | None, typer.Option(metavar="COLUMNS", help="The columns of text, split by commas.")] = None,
     chunking: Annotated[
         str | None,
         typer.Option(
-            "--chunking",
             metavar="SPELLING",
             help="Instead of --text: fields, and windows of tokens, such as title+bullets/300+50. Ids become ITEM#0 …",
         ),
     ] = None,
     model: Annotated[
-        str | None, typer.Option("--model", metavar="NAME", help="wordllama, a model's folder, or module:function.")
+        str | None, typer.Option(metavar="NAME", help="wordllama, a model's folder, or module:function.")
     ] = None,
     joint: Annotated[
         str,
         typer.Option("--join", metavar="TEXT", show_default="a newline", help="What stands between several columns."),
     ] = "\n",
     id_column: IdOption = None,
-    empty: Annotated[Empty, typer.Option("--empty", help="Rows without text: an error, or left out.")] = Empty.error,
-    batch_size: Annotated[int, typer.Option("--batch-size", min=1, help="Texts that the model gets at once.")] = 64,
+    empty: Annotated[Empty, typer.Option(help="Rows without text: an error, or left out.")] = Empty.error,
+    batch_size: Annotated[int, typer.Option(min=1, help="Texts that the model gets at once.")] = 64,
     source: Annotated[
         str | None,
         typer.Option("--from", metavar="VECTORS", help="Make a variant of these vectors, FILE or FILE:KEY, instead."),
     ] = None,
     ids: Annotated[
-        str | None, typer.Option("--ids", metavar="FILE", help="Ids of the rows of --from, where it comes without.")
+        str | None, typer.Option(metavar="FILE", help="Ids of the rows of --from, where it comes without.")
     ] = None,
     normalise: Annotated[
         bool, typer.Option("--normalise/--no-normalise", help="Bring every vector to length one, or leave it.")
     ] = False,
-    truncate: Annotated[
-        int | None, typer.Option("--truncate", min=1, help="Keep only so many dimensions, the first.")
-    ] = None,
-    dtype: Annotated[Dtype | None, typer.Option("--dtype", help="How numbers are held; float32 as made.")] = None,
+    truncate: Annotated[int | None, typer.Option(min=1, help="Keep only so many dimensions, the first.")] = None,
+    dtype: Annotated[Dtype | None, typer.Option(help="How numbers are held; float32 as made.")] = None,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:

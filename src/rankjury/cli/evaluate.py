@@ -34,17 +34,14 @@ def evaluate_command(
     per_query: Annotated[
         str | None,
         typer.Option(
-            "--per-query",
-            metavar="FILE",
-            help="Write every query's scores: .csv, .tsv, .jsonl, .parquet; in blocks also a folder.",
+            metavar="FILE", help="Write every query's scores: .csv, .tsv, .jsonl, .parquet; in blocks also a folder."
         ),
     ] = None,
     output: options.OutputOption = None,
     as_json: options.JsonOption = False,
     no_ci: Annotated[bool, typer.Option("--no-ci", help="Means only, without intervals.")] = False,
     quantiles: Annotated[
-        str | None,
-        typer.Option("--quantiles", metavar="PERCENTS", help="Scores at these shares of the queries: 5,50,95."),
+        str | None, typer.Option(metavar="PERCENTS", help="Scores at these shares of the queries: 5,50,95.")
     ] = None,
 ) -> None:
     """Score runs against a gold.

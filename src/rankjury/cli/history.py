@@ -42,7 +42,7 @@ def history_command(
     ] = None,
     measures: MeasuresOption = None,
     system: SystemsOption = None,
-    last: Annotated[int | None, typer.Option("--last", metavar="N", help="Only the last N runs.", min=1)] = None,
+    last: Annotated[int | None, typer.Option(metavar="N", help="Only the last N runs.", min=1)] = None,
     output: Annotated[
         list[Path] | None,
         typer.Option("--output", "-o", metavar="FILE", help="Write it: .png, .svg, .csv or .json; repeat it."),

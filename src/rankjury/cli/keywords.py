@@ -57,45 +57,37 @@ _SCHEMA = "rankjury.keywords/1"
 
 
 def keywords_command(
-    vocabulary: Annotated[
-        str, typer.Option("--vocabulary", metavar="FILE", help="Annotated items: .csv, .tsv, .jsonl or .parquet.")
-    ],
+    vocabulary: Annotated[str, typer.Option(metavar="FILE", help="Annotated items: .csv, .tsv, .jsonl or .parquet.")],
     texts: Annotated[
         list[str] | None, typer.Argument(metavar="[TEXT]...", help="What to map.", show_default=False)
     ] = None,
     file: Annotated[
-        str | None, typer.Option("--file", metavar="FILE", help="More texts: .jsonl, .json, .csv, .parquet, .txt.")
+        str | None, typer.Option(metavar="FILE", help="More texts: .jsonl, .json, .csv, .parquet, .txt.")
     ] = None,
     check: Annotated[
-        str | None,
-        typer.Option("--check", metavar="FILE", help="Measure the mapping on texts with keywords given by people."),
+        str | None, typer.Option(metavar="FILE", help="Measure the mapping on texts with keywords given by people.")
     ] = None,
     group: GroupOption = None,
     select: SelectOption = None,
     id_column: IdOption = None,
     separator: SeparatorOption = SEPARATOR,
     method: Annotated[
-        list[str] | None,
-        typer.Option("--method", metavar="METHOD", help="exact, embedding or keybert; repeat it to see several."),
+        list[str] | None, typer.Option(metavar="METHOD", help="exact, embedding or keybert; repeat it to see several.")
     ] = None,
     model: Annotated[
-        str, typer.Option("--model", metavar="NAME", help="wordllama, a model's folder, or module:function.")
+        str, typer.Option(metavar="NAME", help="wordllama, a model's folder, or module:function.")
     ] = "wordllama",
     threshold: Annotated[
-        float | None,
-        typer.Option("--threshold", help="The score that an n-gram must exceed (default 0.5).", show_default=False),
+        float | None, typer.Option(help="The score that an n-gram must exceed (default 0.5).", show_default=False)
     ] = None,
     diversity: Annotated[
         float | None,
         typer.Option(
-            "--diversity",
             help="Method keybert: let MMR choose keywords for each text, 0 by similarity to 1 by difference.",
             show_default=False,
         ),
     ] = None,
-    synonyms: Annotated[
-        str | None, typer.Option("--synonyms", metavar="FILE", help="Phrases that mean keywords (TOML).")
-    ] = None,
+    synonyms: Annotated[str | None, typer.Option(metavar="FILE", help="Phrases that mean keywords (TOML).")] = None,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:

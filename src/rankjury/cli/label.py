@@ -42,11 +42,10 @@ def label_command(
         Path | None, typer.Option("--output", "-o", metavar="FILE", help="Where labels go: .jsonl, .csv, .qrels …")
     ] = None,
     human: Annotated[
-        str | None,
-        typer.Option("--human", metavar="FILE", help="Grades by people, which override: query_id, item_id, grade."),
+        str | None, typer.Option(metavar="FILE", help="Grades by people, which override: query_id, item_id, grade.")
     ] = None,
     synonyms: Annotated[
-        str | None, typer.Option("--synonyms", metavar="FILE", help="Synonyms of your own, added to rankjury's (TOML).")
+        str | None, typer.Option(metavar="FILE", help="Synonyms of your own, added to rankjury's (TOML).")
     ] = None,
     zeros: Annotated[bool, typer.Option("--zeros", help="Write pairs of grade 0 as well.")] = False,
     brief: Annotated[
@@ -59,11 +58,10 @@ def label_command(
         str | None, typer.Option("--id", metavar="FIELD", help="The field of the products' ids, where several are.")
     ] = None,
     catalogue_out: Annotated[
-        Path | None,
-        typer.Option("--catalogue-out", metavar="FILE", help="Write the products with rankjury's own columns, too."),
+        Path | None, typer.Option(metavar="FILE", help="Write the products with rankjury's own columns, too.")
     ] = None,
     explain: Annotated[
-        str | None, typer.Option("--explain", metavar="QUERY[,ITEM]", help="How a query, or a pair, came to its grade.")
+        str | None, typer.Option(metavar="QUERY[,ITEM]", help="How a query, or a pair, came to its grade.")
     ] = None,
     as_json: JsonOption = False,
     quiet: QuietOption = False,

@@ -35,17 +35,15 @@ def log_command(
         str, typer.Argument(metavar="REPORT | RUN", help="A saved report, or an archived run by its name.")
     ] = "latest",
     *,
-    to: Annotated[Tool, typer.Option("--to", help="Where to: MLflow, or Weights & Biases.", show_default=False)],
+    to: Annotated[Tool, typer.Option(help="Where to: MLflow, or Weights & Biases.", show_default=False)],
     experiment: Annotated[
-        str | None,
-        typer.Option("--experiment", metavar="NAME", help="The experiment; in Weights & Biases the project."),
+        str | None, typer.Option(metavar="NAME", help="The experiment; in Weights & Biases the project.")
     ] = None,
     tracking: Annotated[
-        str | None,
-        typer.Option("--tracking", metavar="URI", help="MLflow's server or database; unset: as it is set up."),
+        str | None, typer.Option(metavar="URI", help="MLflow's server or database; unset: as it is set up.")
     ] = None,
-    name: Annotated[str | None, typer.Option("--name", metavar="NAME", help="What to call the new run there.")] = None,
-    prefix: Annotated[str, typer.Option("--prefix", metavar="TEXT", help="Prefix for all metric names.")] = "",
+    name: Annotated[str | None, typer.Option(metavar="NAME", help="What to call the new run there.")] = None,
+    prefix: Annotated[str, typer.Option(metavar="TEXT", help="Prefix for all metric names.")] = "",
     measures: MeasuresOption = None,
     files: Annotated[
         bool, typer.Option("--files/--no-files", help="Also the report itself: JSON, Markdown, HTML.")

@@ -40,24 +40,17 @@ _SHOWN = 5
 def neighbours_command(
     vectors: Annotated[str, typer.Argument(metavar="VECTORS", help="The items' vectors: FILE or FILE:KEY.")],
     ids: Annotated[
-        str | None, typer.Option("--ids", metavar="FILE", help="Ids of the rows, where the vectors come without.")
+        str | None, typer.Option(metavar="FILE", help="Ids of the rows, where the vectors come without.")
     ] = None,
     queries: Annotated[
-        str | None,
-        typer.Option("--queries", metavar="VECTORS", help="Vectors to search with; the items where not given."),
+        str | None, typer.Option(metavar="VECTORS", help="Vectors to search with; the items where not given.")
     ] = None,
-    queries_ids: Annotated[
-        str | None, typer.Option("--queries-ids", metavar="FILE", help="Ids of the queries' rows.")
-    ] = None,
+    queries_ids: Annotated[str | None, typer.Option(metavar="FILE", help="Ids of the queries' rows.")] = None,
     k: Annotated[int, typer.Option("-k", help="How many to find for each query; 0: all.")] = 10,
     metric: MetricOption = "cosine",
     candidates: Annotated[
         str | None,
-        typer.Option(
-            "--candidates",
-            metavar="FILE",
-            help="Find only these ids, or each query's own: a table of query_id, item_id.",
-        ),
+        typer.Option(metavar="FILE", help="Find only these ids, or each query's own: a table of query_id, item_id."),
     ] = None,
     exclude_self: ExcludeSelfOption = None,
     output: Annotated[

@@ -33,13 +33,11 @@ _SHOWN = 10
 
 
 def prune_command(
-    keep: Annotated[int | None, typer.Option("--keep", metavar="N", help="Keep the last N runs of a plan.", min=1)] = (
-        None
-    ),
+    keep: Annotated[int | None, typer.Option(metavar="N", help="Keep the last N runs of a plan.", min=1)] = None,
     older_than: Annotated[
-        str | None, typer.Option("--older-than", metavar="AGE", help="Only runs older than this: 12h, 30d, 8w.")
+        str | None, typer.Option(metavar="AGE", help="Only runs older than this: 12h, 30d, 8w.")
     ] = None,
-    plan: Annotated[str | None, typer.Option("--plan", metavar="NAME", help="Only runs of this plan.")] = None,
+    plan: Annotated[str | None, typer.Option(metavar="NAME", help="Only runs of this plan.")] = None,
     damaged: Annotated[
         bool, typer.Option("--damaged", help="Also runs that are damaged, whatever their plan and age.")
     ] = False,

@@ -43,7 +43,7 @@ def show_command(
         typer.Option("--output", "-o", metavar="FILE", help="Write its report: .html, .md or .json; repeat it."),
     ] = None,
     pictures: Annotated[
-        Path | None, typer.Option("--pictures", metavar="DIR", help="Write its charts as .png files into this folder.")
+        Path | None, typer.Option(metavar="DIR", help="Write its charts as .png files into this folder.")
     ] = None,
     archive: ArchiveOption = None,
     as_json: JsonOption = False,

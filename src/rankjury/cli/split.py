@@ -58,7 +58,7 @@ def split_command(
     output: Annotated[Path, typer.Option("--output", "-o", metavar="DIR", help="The folder to write.")],
     log_options: LogOptions,
     kind: Annotated[
-        str | None, typer.Option("--kind", metavar="KIND", help="How to split; temporal unless --dates is given.")
+        str | None, typer.Option(metavar="KIND", help="How to split; temporal unless --dates is given.")
     ] = None,
     dates: Annotated[
         str | None,

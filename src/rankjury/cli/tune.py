@@ -46,15 +46,14 @@ def tune_command(
     models: ModelOptions,
     measure: Annotated[str | None, typer.Option("--measure", "-m", help="The measure to tune for.")] = None,
     system: Annotated[
-        str | None,
-        typer.Option("--system", help="The system of the plan; its tuned recommenders, or its only fusion, if unset."),
+        str | None, typer.Option(help="The system of the plan; its tuned recommenders, or its only fusion, if unset.")
     ] = None,
     seed: Annotated[
-        int | None, typer.Option("--seed", help="Seed of folds, random search and resampling; 0, or the plan's.")
+        int | None, typer.Option(help="Seed of folds, random search and resampling; 0, or the plan's.")
     ] = None,
-    level: Annotated[float | None, typer.Option("--level", help="Level of the intervals; 0.95, or the plan's.")] = None,
+    level: Annotated[float | None, typer.Option(help="Level of the intervals; 0.95, or the plan's.")] = None,
     resamples: Annotated[
-        int | None, typer.Option("--resamples", help="Resamples for intervals and tests; 10000, or the plan's.")
+        int | None, typer.Option(help="Resamples for intervals and tests; 10000, or the plan's.")
     ] = None,
     output: Annotated[
         Path | None,

@@ -40,9 +40,7 @@ def view_command(
             show_default=False,
         ),
     ] = None,
-    port: Annotated[
-        int, typer.Option("--port", metavar="N", min=0, max=65535, help="The port; 0 takes one that is free.")
-    ] = 0,
+    port: Annotated[int, typer.Option(metavar="N", min=0, max=65535, help="The port; 0 takes one that is free.")] = 0,
     no_browser: Annotated[bool, typer.Option("--no-browser", help="Only print the address.")] = False,
     archive: ArchiveOption = None,
     quiet: QuietOption = False,

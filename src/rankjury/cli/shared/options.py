@@ -134,24 +134,18 @@ class ScoringOptions:
     slices: Annotated[list[str] | None, typer.Option("--slices", "-s", metavar="FILE[:ATTRIBUTES]", help=_SLICES)] = (
         None
     )
-    item_slices: Annotated[
-        list[str] | None, typer.Option("--item-slices", metavar="FILE[:ATTRIBUTES]", help=_ITEM_SLICES)
-    ] = None
-    names: Annotated[str | None, typer.Option("--names", metavar="FILE:COLUMN", help=_NAMES)] = None
-    texts: Annotated[str | None, typer.Option("--texts", metavar="FILE:COLUMN", help=_TEXTS)] = None
-    level: Annotated[float, typer.Option("--level", help="Level of the intervals.")] = 0.95
-    resamples: Annotated[int, typer.Option("--resamples", help="Resamples for intervals and tests.")] = 10_000
-    seed: Annotated[int, typer.Option("--seed", help="Seed of the resampling.")] = 0
-    interval: Annotated[str, typer.Option("--interval", metavar="KIND", help="auto, bca or percentile.")] = "auto"
-    record: Annotated[list[str] | None, typer.Option("--record", metavar="[SYSTEM:]NAME=NUMBER", help=_RECORD)] = None
-    ties: Annotated[str | None, typer.Option("--ties", help="Equal scores: id, id-desc or order.")] = None
-    missing: Annotated[
-        str | None, typer.Option("--missing", help="Gold queries that the run lacks: zero, skip or error.")
-    ] = None
-    empty: Annotated[
-        str | None, typer.Option("--empty", help="Queries with nothing relevant: skip, zero or error.")
-    ] = None
-    rel: Annotated[float | None, typer.Option("--rel", help="Grade from which an item is relevant.")] = None
+    item_slices: Annotated[list[str] | None, typer.Option(metavar="FILE[:ATTRIBUTES]", help=_ITEM_SLICES)] = None
+    names: Annotated[str | None, typer.Option(metavar="FILE:COLUMN", help=_NAMES)] = None
+    texts: Annotated[str | None, typer.Option(metavar="FILE:COLUMN", help=_TEXTS)] = None
+    level: Annotated[float, typer.Option(help="Level of the intervals.")] = 0.95
+    resamples: Annotated[int, typer.Option(help="Resamples for intervals and tests.")] = 10_000
+    seed: Annotated[int, typer.Option(help="Seed of the resampling.")] = 0
+    interval: Annotated[str, typer.Option(metavar="KIND", help="auto, bca or percentile.")] = "auto"
+    record: Annotated[list[str] | None, typer.Option(metavar="[SYSTEM:]NAME=NUMBER", help=_RECORD)] = None
+    ties: Annotated[str | None, typer.Option(help="Equal scores: id, id-desc or order.")] = None
+    missing: Annotated[str | None, typer.Option(help="Gold queries that the run lacks: zero, skip or error.")] = None
+    empty: Annotated[str | None, typer.Option(help="Queries with nothing relevant: skip, zero or error.")] = None
+    rel: Annotated[float | None, typer.Option(help="Grade from which an item is relevant.")] = None
     duplicates: DuplicatesOption = DuplicatesChoice.error
     form: FormatOption = None
     gold_form: Annotated[
@@ -159,8 +153,8 @@ class ScoringOptions:
     ] = None
     on: OnOption = Backend.here
     master: MasterOption = None
-    memory: Annotated[str | None, typer.Option("--memory", metavar="SIZE", help=_MEMORY)] = None
-    temp: Annotated[Path | None, typer.Option("--temp", metavar="DIR", help=_TEMP)] = None
+    memory: Annotated[str | None, typer.Option(metavar="SIZE", help=_MEMORY)] = None
+    temp: Annotated[Path | None, typer.Option(metavar="DIR", help=_TEMP)] = None
     quiet: QuietOption = False
 
     def resampling(self) -> "Resampling":
@@ -208,17 +202,17 @@ class ScoringOptions:
 class LogOptions:
     """Options of the commands that read a log of interactions."""
 
-    user: Annotated[str | None, typer.Option("--user", metavar="COLUMN", help="The column of users.")] = None
-    item: Annotated[str | None, typer.Option("--item", metavar="COLUMN", help="The column of items.")] = None
+    user: Annotated[str | None, typer.Option(metavar="COLUMN", help="The column of users.")] = None
+    item: Annotated[str | None, typer.Option(metavar="COLUMN", help="The column of items.")] = None
     value: Annotated[
-        str | None, typer.Option("--value", metavar="COLUMN", help="The column of ratings; none: there are none.")
+        str | None, typer.Option(metavar="COLUMN", help="The column of ratings; none: there are none.")
     ] = None
-    time: Annotated[str | None, typer.Option("--time", metavar="COLUMN", help="The column of times; or none.")] = None
+    time: Annotated[str | None, typer.Option(metavar="COLUMN", help="The column of times; or none.")] = None
     form: Annotated[
         str | None, typer.Option("--format", metavar="FORMAT", help="csv, tsv, jsonl, parquet, ratings.dat or u.data.")
     ] = None
     scale: Annotated[
-        str | None, typer.Option("--scale", metavar="LOW,HIGH", help="Ratings outside are an error, such as 0.5,5.")
+        str | None, typer.Option(metavar="LOW,HIGH", help="Ratings outside are an error, such as 0.5,5.")
     ] = None
 
     def read(self, path: str) -> "Log":

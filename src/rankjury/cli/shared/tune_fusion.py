@@ -24,15 +24,15 @@ if TYPE_CHECKING:
 class FusionOptions:
     """Options of a fusion, where it is not as in the plan."""
 
-    method: Annotated[str | None, typer.Option("--method", help="Fusion: rrf, combsum, combmnz …")] = None
-    depth: Annotated[int | None, typer.Option("--depth", help="Fusion: only so many of each list count.")] = None
+    method: Annotated[str | None, typer.Option(help="Fusion: rrf, combsum, combmnz …")] = None
+    depth: Annotated[int | None, typer.Option(help="Fusion: only so many of each list count.")] = None
     normalise: Annotated[
-        str | None, typer.Option("--normalise", help="min-max, z-score, sum, rank or none, for combsum and the like.")
+        str | None, typer.Option(help="min-max, z-score, sum, rank or none, for combsum and the like.")
     ] = None
-    c: Annotated[
-        str | None, typer.Option("--c", metavar="NUMBERS", help="Values of rrf's c to try, separated by commas.")
-    ] = None
-    folds: Annotated[int, typer.Option("--folds", help="Fusion: partitions for cross-validation.")] = 5
+    c: Annotated[str | None, typer.Option(metavar="NUMBERS", help="Values of rrf's c to try, separated by commas.")] = (
+        None
+    )
+    folds: Annotated[int, typer.Option(help="Fusion: partitions for cross-validation.")] = 5
 
 
 def tune_fusion(

@@ -41,12 +41,10 @@ _REFITS = ("train", "train+validation")
 class ModelOptions:
     """Options of tuning recommenders; the first two replace what the plan says."""
 
-    search: Annotated[
-        str | None, typer.Option("--search", help="Recommenders: grid or random; as the plan says if unset.")
-    ] = None
-    trials: Annotated[
-        int | None, typer.Option("--trials", help="Recommenders: number of settings that a random search draws.")
-    ] = None
+    search: Annotated[str | None, typer.Option(help="Recommenders: grid or random; as the plan says if unset.")] = None
+    trials: Annotated[int | None, typer.Option(help="Recommenders: number of settings that a random search draws.")] = (
+        None
+    )
     fresh: Annotated[bool, typer.Option("--fresh", help="Recommenders: try everything anew.")] = False
     extend: Annotated[
         bool, typer.Option("--extend", help="Recommenders: widen the grid while the best number lies on its edge.")
@@ -55,10 +53,9 @@ class ModelOptions:
         bool, typer.Option("--final", help="Then open the test window, once, with the chosen settings.")
     ] = False
     refit: Annotated[
-        str | None,
-        typer.Option("--refit", metavar="WINDOWS", help="With --final, learn from: train or train+validation."),
+        str | None, typer.Option(metavar="WINDOWS", help="With --final, learn from: train or train+validation.")
     ] = None
-    window: Annotated[str | None, typer.Option("--window", help="The window to choose on: validation.")] = None
+    window: Annotated[str | None, typer.Option(help="The window to choose on: validation.")] = None
 
 
 def tune_models(
