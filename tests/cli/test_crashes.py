@@ -8,7 +8,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from rankjury.cli import evaluate as evaluate_module
+from rankjury.cli.shared import options
 from rankjury.errors import DataError
 from tests.cli.conftest import Rankjury
 from tests.cli.support import put
@@ -44,7 +44,7 @@ def test_what_is_raised_within_ends_in_one_line(
     def fail(*_: object, **__: object) -> None:
         raise raised
 
-    monkeypatch.setattr(evaluate_module, "assess_files", fail)
+    monkeypatch.setattr(options, "assess_files", fail)
     outcome = rankjury(*EVALUATE)
     assert (outcome.code, outcome.out, outcome.err) == (code, "", line + "\n")
 

@@ -38,9 +38,7 @@ class TieOption(StrEnum):
     any = "any"
 
 
-class Over(StrEnum):
-    sampled = "sampled"
-    top = "top"
+Over = StrEnum("Over", ["sampled", "top"])
 
 
 def agree_command(

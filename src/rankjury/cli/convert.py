@@ -15,10 +15,7 @@ EPILOG = "Example: rankjury convert run.trec.gz run.parquet"
 
 _NAMED = 5
 
-
-class ConvertedKind(StrEnum):
-    gold = "gold"
-    run = "run"
+ConvertedKind = StrEnum("ConvertedKind", ["gold", "run"])
 
 
 def convert_command(

@@ -77,14 +77,7 @@ _MODELS: dict[str, dict[str, Any]] = {
     "random": {},
 }
 
-
-class Sample(StrEnum):
-    helpdesk = "helpdesk"
-    movies = "movies"
-    papers = "papers"
-    fashion = "fashion"
-    driving = "driving"
-    movielens = "movielens"
+Sample = StrEnum("Sample", ["helpdesk", "movies", "papers", "fashion", "driving", "movielens"])
 
 
 def demo_command(

@@ -37,18 +37,8 @@ EPILOG = (
     "is there is never written over: other settings are another file, and rankjury vectors lists them."
 )
 
-
-class Dtype(StrEnum):
-    float64 = "float64"
-    float32 = "float32"
-    float16 = "float16"
-    int8 = "int8"
-    binary = "binary"
-
-
-class Empty(StrEnum):
-    error = "error"
-    skip = "skip"
+Dtype = StrEnum("Dtype", ["float64", "float32", "float16", "int8", "binary"])
+Empty = StrEnum("Empty", ["error", "skip"])
 
 
 def embed_command(

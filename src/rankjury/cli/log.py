@@ -21,10 +21,7 @@ EPILOG = (
     "it. pip install 'rankjury[mlflow]' or 'rankjury[wandb]' brings the library."
 )
 
-
-class Tool(StrEnum):
-    mlflow = "mlflow"
-    wandb = "wandb"
+Tool = StrEnum("Tool", ["mlflow", "wandb"])
 
 
 _CALLED = {Tool.mlflow: "MLflow", Tool.wandb: "Weights & Biases"}
