@@ -1,6 +1,7 @@
 """rankjury agree: top-k overlap and similarity agreement of candidates with a reference."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from types import MappingProxyType
@@ -9,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from rankjury.cli.shared.console import check_standard_input, exists
-from rankjury.cli.shared.options import ExcludeSelfOption, JsonOption, MetricOption, QuietOption
+from rankjury.cli.shared.options import ExcludeSelfOption, JsonOption, MetricOption, QuietOption, expand_options
 from rankjury.errors import UnknownName, UsageError
 from rankjury.scale.evaluate_files import name_systems
 
@@ -26,10 +27,6 @@ EPILOG = (
 )
 _DEFAULT_KS = "1,3,5,10"
 _DEFAULT_PAIRS = 20_000
-_OUTPUTS: dict[str, Any] = {
-    "outputs": ["report.html", "report.json", "metrics_vs_k.png"],
-    "output": [{"file": "queries.parquet", "form": "queries"}, {"file": "{system}_results.csv", "form": "cutoffs"}],
-}
 _WITHOUT_IDS = ".npy"
 
 
@@ -41,6 +38,50 @@ class TieOption(StrEnum):
 Over = StrEnum("Over", ["sampled", "top"])
 
 
+@dataclass(frozen=True)
+class AgreementOptions:
+    """Options of the comparison, as in a plan's tables of gold, systems and agreement."""
+
+    n_samples: Annotated[
+        int | None, typer.Option(metavar="N", help="Sample so many queries, drawn by the seed; all if unset.")
+    ] = None
+    queries: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE",
+            help="Use these queries instead of a sample: a file of ids, or row numbers where the vectors have no ids.",
+        ),
+    ] = None
+    seed: Annotated[int, typer.Option(min=0, help="Seed for sampling queries and pairs.")] = 42
+    metric: MetricOption = "cosine"
+    ids: Annotated[str | None, typer.Option(metavar="FILE", help="Ids of the rows of all .npy files.")] = None
+    truncate: Annotated[
+        list[int] | None, typer.Option(metavar="N", min=1, help="Also take each candidate's first N dimensions.")
+    ] = None
+    dtype: Annotated[
+        list[str] | None, typer.Option(metavar="TYPE", help="Also take each candidate as float16, int8 or binary.")
+    ] = None
+    ties: Annotated[
+        TieOption, typer.Option(help="Equal reference scores at the cut-off: by id, or any of them counts.")
+    ] = TieOption.id
+    pairs: Annotated[
+        int,
+        typer.Option(
+            metavar="N",
+            min=0,
+            help="About how many pairs to compare similarities over, as many for each query; 0: none.",
+        ),
+    ] = _DEFAULT_PAIRS
+    over: Annotated[
+        Over | None, typer.Option(help="Pairs that are sampled, or those of the top k of either; runs: top.")
+    ] = None
+    baseline: Annotated[
+        str | None, typer.Option(metavar="NAME", help="The candidate that others are compared with.")
+    ] = None
+    exclude_self: ExcludeSelfOption = None
+
+
+@expand_options
 def agree_command(
     files: Annotated[
         list[str],
@@ -49,47 +90,11 @@ def agree_command(
             help="Vectors or runs: of the reference, then of candidates; NAME=FILE gives one a name.",
         ),
     ],
-    n_samples: Annotated[
-        int | None, typer.Option(metavar="N", help="Sample so many queries, drawn by the seed; all if unset.")
-    ] = None,
-    queries: Annotated[
-        str | None,
-        typer.Option(
-            metavar="FILE",
-            help="Use these queries instead of a sample: a file of ids, or row numbers where the vectors have no ids.",
-        ),
-    ] = None,
+    options: AgreementOptions,
     k_values: Annotated[
         list[str] | None,
         typer.Option(metavar="K...", help="Cut-offs: 1 3 5 10, or 1,3,5,10.", show_default=_DEFAULT_KS),
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Seed for sampling queries and pairs.")] = 42,
-    metric: MetricOption = "cosine",
-    ids: Annotated[str | None, typer.Option(metavar="FILE", help="Ids of the rows of all .npy files.")] = None,
-    truncate: Annotated[
-        list[int] | None, typer.Option(metavar="N", min=1, help="Also take each candidate's first N dimensions.")
-    ] = None,
-    dtype: Annotated[
-        list[str] | None, typer.Option(metavar="TYPE", help="Also take each candidate as float16, int8 or binary.")
-    ] = None,
-    ties: Annotated[
-        TieOption, typer.Option(help="Equal reference scores at the cut-off: by id, or any of them counts.")
-    ] = TieOption.id,
-    pairs: Annotated[
-        int,
-        typer.Option(
-            metavar="N",
-            min=0,
-            help="About how many pairs to compare similarities over, as many for each query; 0: none.",
-        ),
-    ] = _DEFAULT_PAIRS,
-    over: Annotated[
-        Over | None, typer.Option(help="Pairs that are sampled, or those of the top k of either; runs: top.")
-    ] = None,
-    baseline: Annotated[
-        str | None, typer.Option(metavar="NAME", help="The candidate that others are compared with.")
-    ] = None,
-    exclude_self: ExcludeSelfOption = None,
     output: Annotated[
         Path | None,
         typer.Option(
@@ -109,23 +114,20 @@ def agree_command(
 
     called, files = _split_names(files)
     files, cuts = _split_cutoffs(files, " ".join(k_values) if k_values is not None else _DEFAULT_KS)
-    if n_samples is not None and n_samples < 1:
-        raise UsageError(f"--n-samples is {n_samples}", expected="1 or more")
-    if queries is not None and n_samples is not None:
+    if options.n_samples is not None and options.n_samples < 1:
+        raise UsageError(f"--n-samples is {options.n_samples}", expected="1 or more")
+    if options.queries is not None and options.n_samples is not None:
         raise UsageError("found both --queries and --n-samples", expected="one of both")
-    if ids is not None and not any(file.endswith(_WITHOUT_IDS) for file in files):
-        raise UsageError(f"--ids is {ids}, but no file is a {_WITHOUT_IDS}", hint="Other files have ids of their own.")
+    if options.ids is not None and not any(file.endswith(_WITHOUT_IDS) for file in files):
+        hint = "Other files have ids of their own."
+        raise UsageError(f"--ids is {options.ids}, but no file is a {_WITHOUT_IDS}", hint=hint)
     # Names are refused by the option, once: the plan would name each system.
-    if metric not in METRICS:
-        raise UnknownName("similarity", metric, METRICS, where="--metric")
-    for name in dtype or ():
+    if options.metric not in METRICS:
+        raise UnknownName("similarity", options.metric, METRICS, where="--metric")
+    for name in options.dtype or ():
         if name not in DTYPES:
             raise UnknownName("dtype", name, DTYPES, where="--dtype")
-    content = agreement_plan(
-        files, cuts, n_samples, seed, metric=metric, ids=ids, truncate=truncate or [], dtypes=dtype or [], ties=ties,
-        pairs=pairs, over=over, baseline=baseline, exclude_self=exclude_self, queries=queries, called=called,
-        write=output is not None,
-    )  # fmt: skip
+    content = agreement_plan(files, cuts, options, called, write=output is not None)
     hint = "Next: keep tables, plot and report with -o results; rankjury init writes a plan of it"
     run_and_print(content, output, as_json=as_json, quiet=quiet, next_step="" if output else hint)
 
@@ -133,33 +135,22 @@ def agree_command(
 def agreement_plan(
     files: list[str],
     cuts: list[int],
-    n_samples: int | None = None,
-    seed: int = 42,
-    *,
-    metric: str = "cosine",
-    ids: str | None = None,
-    truncate: list[int],
-    dtypes: list[str],
-    ties: TieOption = TieOption.id,
-    pairs: int = _DEFAULT_PAIRS,
-    over: Over | None = None,
-    baseline: str | None = None,
-    exclude_self: bool | None = None,
-    queries: str | None = None,
+    options: AgreementOptions,
     called: Mapping[str, str] = MappingProxyType({}),
+    *,
     write: bool,
 ) -> dict[str, Any]:
     """Return the content of a plan: the first file is the reference, the others are candidates; ``called``: names."""
     from rankjury.retrieval.agreement.reference import MEASURES, reference_measures
 
-    reference = _file(files[0], ids, metric)
-    systems = _systems(called, files[1:], ids, metric, truncate, dtypes)
-    kinds = {table.get("kind", "run") for table in (reference, *systems.values())}
-    if exclude_self is None and len(kinds) > 1:
+    reference = _file_table(files[0], options)
+    systems = _candidate_tables(called, files[1:], options)
+    exclude_self = options.exclude_self
+    if exclude_self is None and len({table.get("kind", "run") for table in (reference, *systems.values())}) > 1:
         exclude_self = True  # the vectors say that the queries are the items, also of the runs beside them
-    measures = reference_measures(ties.value)
-    sampling = {"exclude_self": exclude_self, "sample": n_samples, "sample_ids": queries}
-    gold = reference | {"kind": "reference", "seed": seed, "ties": ties.value}
+    measures = reference_measures(options.ties.value)
+    sampling = {"exclude_self": exclude_self, "sample": options.n_samples, "sample_ids": options.queries}
+    gold = reference | {"kind": "reference", "seed": options.seed, "ties": options.ties.value}
     content: dict[str, Any] = {
         "name": f"agreement with {called.get(files[0]) or _name(files[0])}",
         "gold": gold | {key: value for key, value in sampling.items() if value is not None},
@@ -168,11 +159,18 @@ def agreement_plan(
         "cutoffs": cuts,
         "headline": [f"{measure}@{max(cuts)}" for measure in measures[: len(MEASURES)]],
     }
-    if baseline is not None or len(systems) > 1:
-        content["baseline"] = baseline or next(iter(systems))
-    if pairs or over is not None:
-        content["agreement"] = {"pairs": pairs or _DEFAULT_PAIRS, "seed": seed} | ({"over": over.value} if over else {})
-    return content | (_OUTPUTS if write else {})
+    if options.baseline is not None or len(systems) > 1:
+        content["baseline"] = options.baseline or next(iter(systems))
+    if options.pairs or options.over is not None:
+        over = {"over": options.over.value} if options.over else {}
+        content["agreement"] = {"pairs": options.pairs or _DEFAULT_PAIRS, "seed": options.seed} | over
+    if write:
+        content["outputs"] = ["report.html", "report.json", "metrics_vs_k.png"]
+        content["output"] = [
+            {"file": "queries.parquet", "form": "queries"},
+            {"file": "{system}_results.csv", "form": "cutoffs"},
+        ]
+    return content
 
 
 def _split_names(given: list[str]) -> tuple[dict[str, str], list[str]]:
@@ -211,7 +209,7 @@ def _name(file: str) -> str:
     return key or name_systems([path])[0]
 
 
-def _file(file: str, ids: str | None, metric: str) -> dict[str, Any]:
+def _file_table(file: str, options: AgreementOptions) -> dict[str, Any]:
     """Return the plan table of a file of vectors or, without a kind, of a run."""
     from rankjury.io.source import Source
     from rankjury.io.vectors import split_off_key
@@ -223,31 +221,29 @@ def _file(file: str, ids: str | None, metric: str) -> dict[str, Any]:
     Source.open(path)
     if key is None and not holds_vectors(path):
         return {"path": file}
-    named = {"ids": ids} if ids is not None and path.endswith(_WITHOUT_IDS) else {}
-    return {"kind": "vectors", "path": file, "metric": metric} | named
+    ids = {"ids": options.ids} if options.ids is not None and path.endswith(_WITHOUT_IDS) else {}
+    return {"kind": "vectors", "path": file, "metric": options.metric} | ids
 
 
-def _systems(
-    called: Mapping[str, str], files: list[str], ids: str | None, metric: str, truncate: list[int], dtypes: list[str]
+def _candidate_tables(
+    called: Mapping[str, str], files: list[str], options: AgreementOptions
 ) -> dict[str, dict[str, Any]]:
-    """Return candidates by name, each followed by its variants."""
+    """Return the plan tables of candidates by name, each followed by its variants."""
     names = [called.get(file) or _name(file) for file in files]
     if len(set(names)) < len(names):
-        whole = dict(zip(files, name_systems(files), strict=True))
-        names = [called.get(file) or whole[file] for file in files]
+        names = [called.get(file) or name for file, name in zip(files, name_systems(files), strict=True)]
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
         raise UsageError(f"two candidates are called {twice}", expected="NAME=FILE with a name for each")
     systems = {}
     for name, file in zip(names, files, strict=True):
-        table = systems[name] = _file(file, ids, metric)
-        if "kind" not in table and (truncate or dtypes):
+        table = systems[name] = _file_table(file, options)
+        variants = {f"{name}-{size}": table | {"truncate": size} for size in options.truncate or ()}
+        variants |= {f"{name}-{dtype}": table | {"dtype": dtype} for dtype in options.dtype or ()}
+        if "kind" not in table and variants:
             raise UsageError(f"{file} is a run", expected="vectors, of which variants can be made")
-        variants = {f"{name}-{size}": table | {"truncate": size} for size in truncate}
-        variants |= {f"{name}-{dtype}": table | {"dtype": dtype} for dtype in dtypes}
         for taken in variants.keys() & {*names, *systems}:
-            raise UsageError(
-                f"a variant of {file} and another candidate are both called {taken}", hint="Rename a file."
-            )
+            found = f"a variant of {file} and another candidate are both called {taken}"
+            raise UsageError(found, hint="Rename a file.")
         systems |= variants
     return systems

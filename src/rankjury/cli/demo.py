@@ -218,7 +218,7 @@ def _ignore_verdict() -> Iterator[None]:
 
 def _user_papers(folder: Path, output: Path | None, *, quiet: bool) -> None:
     """Compare the matrices of a folder: one whose name begins with reference, and the others."""
-    from rankjury.cli.agree import agreement_plan
+    from rankjury.cli.agree import AgreementOptions, agreement_plan
     from rankjury.cli.run import run_and_print
     from rankjury.io.vectors import read_vectors
     from rankjury.plan.folder_scan import scan_folder
@@ -238,7 +238,7 @@ def _user_papers(folder: Path, output: Path | None, *, quiet: bool) -> None:
     spaces = [read_vectors(path) for path in paths]
     cuts = [k for k in _CUTOFFS if k < len(spaces[0])] or _CUTOFFS[:1]
     truncate = [_TRUNCATION] if all(space.dimensions > _TRUNCATION for space in spaces[1:]) else []
-    content = agreement_plan(paths, cuts, truncate=truncate, dtypes=["int8"], write=output is not None)
+    content = agreement_plan(paths, cuts, AgreementOptions(truncate=truncate, dtype=["int8"]), write=output is not None)
     next_step = "" if output else "Next: keep tables, plot and report with -o results"
     run_and_print(content, output, quiet=quiet, next_step=next_step)
 
