@@ -129,7 +129,7 @@ def agree_command(
             raise UnknownName("dtype", name, DTYPES, where="--dtype")
     content = agreement_plan(files, cuts, options, called, write=output is not None)
     hint = "Next: keep tables, plot and report with -o results; rankjury init writes a plan of it"
-    run_and_print(content, output, as_json=as_json, quiet=quiet, next_step="" if output else hint)
+    run_and_print(content, output, as_json=as_json, next_step="" if output else hint)
 
 
 def agreement_plan(

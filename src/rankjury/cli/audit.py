@@ -39,19 +39,19 @@ def audit_command(
 ) -> None:
     """Check a log of interactions: counts, times, ties, skew, cold starts, and what would leak or mislead."""
     check_standard_input([file for file in (path, items) if file])
-    with show_progress(f"Reading {path}", quiet=quiet):
+    with show_progress(f"Reading {path}"):
         from rankjury.recsys.audit import audit
         from rankjury.recsys.data.movielens import find_companions
 
         found = audit(options.read(path), items=items or find_companions(path)[0], cold=cold)
-    warn(found.warnings, quiet=quiet)
+    warn(found.warnings)
     if as_json:
         print_json(found.to_json())
         return
     _print_audit(found)
     sys.stdout.flush()
     way = "" if found.times is not None and found.times.first < found.times.last else " --kind random"
-    say(f"Next: rankjury split {path}{way} -o split splits it into train, validation and test", quiet=quiet)
+    say(f"Next: rankjury split {path}{way} -o split splits it into train, validation and test")
 
 
 def _print_audit(found: "Audit") -> None:

@@ -45,7 +45,7 @@ def baseline_command(
             )
         run = kept.find(which)
         kept.set_baseline(run)
-        say(f"{run.name} is now the baseline of {run.plan}", quiet=quiet)
+        say(f"{run.name} is now the baseline of {run.plan}")
     elif action == "unset":
         held = kept.baselines
         if not held:
@@ -60,14 +60,14 @@ def baseline_command(
         if plan not in held:
             raise DataError(f"{plan} has no baseline", where=str(kept.path), expected=f"one of {', '.join(held)}")
         kept.unset_baseline(plan)
-        say(f"{plan} has no baseline any more", quiet=quiet)
+        say(f"{plan} has no baseline any more")
     if as_json:
         print_json(kept.baselines)
     elif action == "show":
         for plan, name in kept.baselines.items():
             print_line(f"{plan}: {name}{_state(kept, plan)}")
         if not kept.baselines:
-            say("No baseline is set: rankjury baseline set RUN sets one", quiet=quiet)
+            say("No baseline is set: rankjury baseline set RUN sets one")
 
 
 def _state(archive: "Archive", plan: str) -> str:

@@ -59,5 +59,4 @@ def compare_command(
         outputs=output,
         as_json=as_json,
         next_step="Next: look into it with -o diff.html, or decide with rankjury gate targets.toml",
-        quiet=scoring.quiet,
     )

@@ -38,7 +38,7 @@ def convert_command(
 
     if str(target) == "-":
         raise UsageError("cannot convert to standard output", expected="the name of a file")
-    with show_progress(f"Converting {source}", quiet=quiet):
+    with show_progress(f"Converting {source}"):
         opened = Source.open(source)
         chosen = kind.value if kind else kind_of(opened, form)
         frame = read(opened, chosen, form)
@@ -52,6 +52,6 @@ def convert_command(
     if len(empty) and not kept:
         many = plural(len(empty), "query that found nothing is", "queries that found nothing are")
         lost = f"{many} not in {target}, as {written} cannot express them: {join_names(empty[QUERY], _NAMED)}"
-        warn([f"{lost}. An evaluation will call them missing; convert to .json to keep them"], quiet=quiet)
+        warn([f"{lost}. An evaluation will call them missing; convert to .json to keep them"])
     told = "" if kind else f" (read as a {chosen}; --kind says otherwise)"
-    say(f"Wrote {target}: {frame.height:,} rows as {written}{told}", quiet=quiet)
+    say(f"Wrote {target}: {frame.height:,} rows as {written}{told}")

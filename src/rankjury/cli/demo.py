@@ -120,13 +120,13 @@ def demo_command(
             raise UsageError("--data is for rankjury demo papers, driving and movielens, without --keep")
         if sample is Sample.driving:
             table = AnnotatedTable(data, parse_groups(group), tuple(select or ()), id_column, separator)
-            _user_clips(table, vectors, output, quiet=quiet)
+            _user_clips(table, vectors, output)
         elif group or select or vectors:
             raise UsageError("--group, --select and --vectors are for rankjury demo driving")
         elif sample is Sample.movielens:
-            _user_log(data, output, quiet=quiet)
+            _user_log(data, output)
         else:
-            _user_papers(data, output, quiet=quiet)
+            _user_papers(data, output)
         return
     if group or select or vectors:
         raise UsageError("--group, --select and --vectors are for rankjury demo driving --data clips.csv")
@@ -139,14 +139,14 @@ def demo_command(
         if keep is not None:
             _copy(folder, keep, sample)
         if sample is Sample.helpdesk:
-            _helpdesk(folder, keep, quiet=quiet)
+            _helpdesk(folder, keep)
         elif sample in (Sample.driving, Sample.movielens):
-            _run_plans(keep or folder, sample, output or keep or Path(f"rankjury-{sample}"), quiet=quiet)
+            _run_plans(keep or folder, sample, output or keep or Path(f"rankjury-{sample}"))
         else:
-            _run_plan(folder, sample, output, keep, quiet=quiet)
+            _run_plan(folder, sample, output, keep)
 
 
-def _helpdesk(folder: Path, keep: Path | None, *, quiet: bool) -> None:
+def _helpdesk(folder: Path, keep: Path | None) -> None:
     from rankjury.cli.shared.options import ScoringOptions, assess_files
     from rankjury.reporting.console import print_report
 
@@ -154,7 +154,6 @@ def _helpdesk(folder: Path, keep: Path | None, *, quiet: bool) -> None:
         slices=[f"{folder / 'queries.jsonl'}:type"],
         names=f"{folder / 'documents.jsonl'}:title",
         texts=f"{folder / 'queries.jsonl'}:text",
-        quiet=quiet,
     )
     runs = [str(folder / "bm25.trec"), str(folder / "dense.trec")]
     gold = str(folder / "qrels.trec")
@@ -163,17 +162,17 @@ def _helpdesk(folder: Path, keep: Path | None, *, quiet: bool) -> None:
     print("40 questions to a help desk of 90 articles, graded 0 to 3:\n")
     shown = replace(report, queries=replace(report.queries, names={})) if report.queries else report
     print_report(shown, omit=("headline",))
-    warn(report.warning_lines, quiet=quiet)
+    warn(report.warning_lines)
     if keep is None:
         from rankjury.reporting.writers.html import to_html
 
-        _write_page(to_html(report), Sample.helpdesk, quiet=quiet)
+        _write_page(to_html(report), Sample.helpdesk)
     place = keep or Path("rankjury-demo")
     again = "" if keep else "rankjury demo --keep rankjury-demo, then "
-    say(f"Next: {again}rankjury compare {place}/qrels.trec {place}/bm25.trec {place}/dense.trec", quiet=quiet)
+    say(f"Next: {again}rankjury compare {place}/qrels.trec {place}/bm25.trec {place}/dense.trec")
 
 
-def _run_plan(folder: Path, sample: Sample, output: Path | None, keep: Path | None, *, quiet: bool) -> None:
+def _run_plan(folder: Path, sample: Sample, output: Path | None, keep: Path | None) -> None:
     """Run the sample's plan; without a folder for the results, only the page is written."""
     from rankjury.cli.run import run_and_print
     from rankjury.core.temp_files import TemporaryFolder
@@ -182,17 +181,17 @@ def _run_plan(folder: Path, sample: Sample, output: Path | None, keep: Path | No
     if output is None and keep is None:
         with TemporaryFolder("demo") as nowhere:
             with _ignore_verdict():
-                run_and_print(plan, Path(nowhere), quiet=quiet, next_step=None, list_files=False)
-            _write_page((Path(nowhere) / _PAGE).read_text(encoding="utf-8"), sample, quiet=quiet)
-        say(f"Next: rankjury demo {sample} --keep rankjury-{sample}, then change its rankjury.toml", quiet=quiet)
+                run_and_print(plan, Path(nowhere), next_step=None, list_files=False)
+            _write_page((Path(nowhere) / _PAGE).read_text(encoding="utf-8"), sample)
+        say(f"Next: rankjury demo {sample} --keep rankjury-{sample}, then change its rankjury.toml")
         return
     again, report = _NEXT[sample.value]
     next_step = f"Next: rankjury {again} {plan}" if keep else f"Next: rankjury gate targets.toml {output}/{report}"
     with _ignore_verdict():
-        run_and_print(plan, output or keep, quiet=quiet, next_step=next_step)
+        run_and_print(plan, output or keep, next_step=next_step)
 
 
-def _write_page(page: str, sample: Sample, *, quiet: bool) -> None:
+def _write_page(page: str, sample: Sample) -> None:
     """Write the page of a demo; a folder that cannot be written to is only a warning."""
     from rankjury.io.atomic import make_folder, write_text
 
@@ -201,9 +200,9 @@ def _write_page(page: str, sample: Sample, *, quiet: bool) -> None:
         make_folder(_PAGE_FOLDER)
         write_text(path, page)
     except DataError as error:
-        warn([f"the page was not written: {error}"], quiet=quiet)
+        warn([f"the page was not written: {error}"])
     else:
-        say(f"Wrote {path} (offline, {len(page.encode()) / 1000:.0f} KB): open it in a browser", quiet=quiet)
+        say(f"Wrote {path} (offline, {len(page.encode()) / 1000:.0f} KB): open it in a browser")
 
 
 @contextmanager
@@ -216,7 +215,7 @@ def _ignore_verdict() -> Iterator[None]:
             raise
 
 
-def _user_papers(folder: Path, output: Path | None, *, quiet: bool) -> None:
+def _user_papers(folder: Path, output: Path | None) -> None:
     """Compare the matrices of a folder: one whose name begins with reference, and the others."""
     from rankjury.cli.agree import AgreementOptions, agreement_plan
     from rankjury.cli.run import run_and_print
@@ -240,7 +239,7 @@ def _user_papers(folder: Path, output: Path | None, *, quiet: bool) -> None:
     truncate = [_TRUNCATION] if all(space.dimensions > _TRUNCATION for space in spaces[1:]) else []
     content = agreement_plan(paths, cuts, AgreementOptions(truncate=truncate, dtype=["int8"]), write=output is not None)
     next_step = "" if output else "Next: keep tables, plot and report with -o results"
-    run_and_print(content, output, quiet=quiet, next_step=next_step)
+    run_and_print(content, output, next_step=next_step)
 
 
 def _copy(folder: Path, target: Path, sample: Sample) -> None:
@@ -259,7 +258,7 @@ def _copy(folder: Path, target: Path, sample: Sample) -> None:
     write_files(contents)
 
 
-def _run_plans(folder: Path, sample: Sample, output: Path, *, quiet: bool) -> None:
+def _run_plans(folder: Path, sample: Sample, output: Path) -> None:
     """Run the plans of driving (text → clip, then clip → clip) or of movielens; each writes its report."""
     from rankjury.cli.run import run_and_print
 
@@ -274,10 +273,10 @@ def _run_plans(folder: Path, sample: Sample, output: Path, *, quiet: bool) -> No
         command = f'rankjury keywords "guy on a bike" --vocabulary {place}/clips.csv --synonyms {place}/synonyms.toml'
         plans = {"rankjury.toml": None, "clips.toml": f"Next: {again}{command}"}
     for plan, next_step in plans.items():
-        run_and_print(str(folder / plan), output, quiet=quiet, next_step=next_step)
+        run_and_print(str(folder / plan), output, next_step=next_step)
 
 
-def _user_clips(table: AnnotatedTable, vectors: str | None, output: Path | None, *, quiet: bool) -> None:
+def _user_clips(table: AnnotatedTable, vectors: str | None, output: Path | None) -> None:
     """Evaluate clip → clip on a table of annotations; without vectors, the annotations are embedded."""
     from rankjury.cli.run import run_and_print
     from rankjury.core.temp_files import TemporaryFolder
@@ -285,15 +284,12 @@ def _user_clips(table: AnnotatedTable, vectors: str | None, output: Path | None,
     with TemporaryFolder("demo") as scratch:
         if vectors is None:
             try:
-                vectors = _embed_clips(table, Path(scratch) / "vectors.npz", quiet=quiet)
+                vectors = _embed_clips(table, Path(scratch) / "vectors.npz")
             except MissingExtra as error:
                 error.hint = f"{error.hint}, or give the clips' vectors with --vectors FILE."
                 raise
             rendering = "no vectors were given: clips are embedded by a text rendering of their own annotations"
-            warn(
-                [f"{rendering}, so that the figures show the protocol at work, and not how good any video model is"],
-                quiet=quiet,
-            )
+            warn([f"{rendering}, so that the figures show the protocol at work, and not how good any video model is"])
         gold = {
             "kind": "keywords",
             "path": str(table.path),
@@ -313,23 +309,23 @@ def _user_clips(table: AnnotatedTable, vectors: str | None, output: Path | None,
             "outputs": ["report.html", "report.json", "report.md"] if output is not None else [],
         }
         next_step = "" if output else "Next: keep the report with -o results; your own vectors with --vectors FILE"
-        run_and_print(content, output, quiet=quiet, next_step=next_step)
+        run_and_print(content, output, next_step=next_step)
 
 
-def _embed_clips(table: AnnotatedTable, path: Path, *, quiet: bool) -> str:
+def _embed_clips(table: AnnotatedTable, path: Path) -> str:
     from rankjury.io.vectors.write import write_vectors
     from rankjury.labeling.keywords.annotations import annotations_corpus, read_annotations
     from rankjury.retrieval.embedding.embed import embed, find_model
 
     model = find_model("wordllama")
     annotations = read_annotations(table.path, table.groups, id_column=table.id_column, separator=table.separator)
-    with show_progress(quiet=quiet) as progress:
+    with show_progress() as progress:
         vectors = embed(annotations_corpus(annotations), model, progress=progress.step("Embedding the annotations"))
     write_vectors(path, vectors, {"model": model.name}, dtype="float32")
     return str(path)
 
 
-def _user_log(folder: Path, output: Path | None, *, quiet: bool) -> None:
+def _user_log(folder: Path, output: Path | None) -> None:
     """Evaluate recommenders on a MovieLens release in a folder; nothing is downloaded."""
     from rankjury.cli.run import run_and_print
     from rankjury.recsys.data.movielens import find_companions
@@ -353,4 +349,4 @@ def _user_log(folder: Path, output: Path | None, *, quiet: bool) -> None:
         "output": [{"file": _PICTURE, "form": "recommenders"}],
     }
     place = output or Path("rankjury-movielens")
-    run_and_print(content, place, quiet=quiet, next_step=f"Next: open {place / _PICTURE}; rankjury audit {folder}")
+    run_and_print(content, place, next_step=f"Next: open {place / _PICTURE}; rankjury audit {folder}")

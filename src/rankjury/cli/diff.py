@@ -59,11 +59,11 @@ def diff_command(
         else:
             from rankjury.cli.shared.archive_tables import print_compared
 
-            print_compared(compared, read_baselines(kept, quiet=quiet))
+            print_compared(compared, read_baselines(kept))
     if second is None:
-        warn_of_damaged_runs(kept, quiet=quiet)
+        warn_of_damaged_runs(kept)
     if not as_json:
-        say(f"Next: rankjury show {after.name}, or rankjury view", quiet=quiet)
+        say(f"Next: rankjury show {after.name}, or rankjury view")
 
 
 def _before(archive: "Archive", after: "ArchivedRun") -> "ArchivedRun":

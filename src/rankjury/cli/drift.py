@@ -51,7 +51,7 @@ def drift_command(
     if not drifts:
         drifts = [drift_between(report, earlier, system=system, old_system=old_system, allowed=share)]
     with ignore_broken_pipe():
-        _tell(report, drifts, strict=strict, as_json=as_json, quiet=quiet)
+        _tell(report, drifts, strict=strict, as_json=as_json)
     codes = {drift.exit_code(strict=strict) for drift in drifts}
     code = next((code for code in (4, 5) if code in codes), 0)
     if code:
@@ -70,7 +70,7 @@ def _share_of(text: str) -> float:
     return share
 
 
-def _tell(report: "Report", drifts: "list[Drift]", *, strict: bool, as_json: bool, quiet: bool) -> None:
+def _tell(report: "Report", drifts: "list[Drift]", *, strict: bool, as_json: bool) -> None:
     from rankjury.reporting.console import console, print_block
     from rankjury.reporting.sections.drift import drift_block, drifts_to_json
     from rankjury.retrieval.hints import find_hints
@@ -84,4 +84,4 @@ def _tell(report: "Report", drifts: "list[Drift]", *, strict: bool, as_json: boo
             block = drift_block(drift, about if drift.outcome == "fail" else ())
             console().print(f"{block.title}\n")
             print_block(block)
-    warn(dict.fromkeys(note for drift in drifts for note in drift.notes), quiet=quiet)
+    warn(dict.fromkeys(note for drift in drifts for note in drift.notes))

@@ -98,13 +98,13 @@ def embed_command(
     check_output(output)
     choices = VectorOptions(normalise, truncate, None if dtype is None else dtype.value)
     if source is not None:
-        made = _variant(source, ids, output, choices, quiet=quiet)
+        made = _variant(source, ids, output, choices)
     else:
         chunks = None if chunking is None else parse_chunking(chunking)
         columns = chunks.fields if chunks else [name.strip() for name in (text or "").split(",") if name.strip()]
         read = partial(read_corpus, corpus or "", columns, joint=joint, id_column=id_column, empty=empty.value)
-        made = _embedded(read, chunks, model or "", output, choices, batch_size, quiet=quiet)
-    _tell(made, as_json=as_json, quiet=quiet)
+        made = _embedded(read, chunks, model or "", output, choices, batch_size)
+    _tell(made, as_json=as_json)
 
 
 def _check_combination(
@@ -125,12 +125,12 @@ def _check_combination(
         raise UsageError("--ids without --from", hint="The column of ids of a corpus is --id.")
 
 
-def _variant(source: str, ids: str | None, output: Path, choices: "VectorOptions", *, quiet: bool) -> "EmbeddedFile":
+def _variant(source: str, ids: str | None, output: Path, choices: "VectorOptions") -> "EmbeddedFile":
     from rankjury.io.vectors import read_vectors, split_off_key
     from rankjury.io.vectors.scan import read_metadata
     from rankjury.retrieval.embedding.vector_files import vary_to_file
 
-    with show_progress(f"Reading {source}", quiet=quiet):
+    with show_progress(f"Reading {source}"):
         vectors = read_vectors(source, ids=ids)
         return vary_to_file(output, vectors, choices, source=read_metadata(split_off_key(source)[0]))
 
@@ -142,19 +142,17 @@ def _embedded(
     output: Path,
     choices: "VectorOptions",
     batch_size: int,
-    *,
-    quiet: bool,
 ) -> "EmbeddedFile":
     from rankjury.retrieval.embedding.chunking import chunk_corpus, find_tokenizer
     from rankjury.retrieval.embedding.embed import find_model
     from rankjury.retrieval.embedding.vector_files import cache_folder, embed_to_file
 
     found = find_model(model)
-    with show_progress("Reading the corpus", quiet=quiet):
+    with show_progress("Reading the corpus"):
         corpus = read() if chunks is None else chunk_corpus(read(), chunks, find_tokenizer(found))
     if corpus.skipped:
         rows, were = ("row", "was") if len(corpus.skipped) == 1 else ("rows", "were")
-        warn([f"{len(corpus.skipped):,} {rows} without text {were} left out"], quiet=quiet)
+        warn([f"{len(corpus.skipped):,} {rows} without text {were} left out"])
     gc.enable()  # a command has it off, for its short life; this one may be long, and runs the code of others
     finished: list[int] = []
     journal = cache_folder(output)
@@ -162,32 +160,32 @@ def _embedded(
 
     def report(what: str, done: int, of: int) -> None:
         if done and not finished:
-            say(f"Going on from {done:,} of {of:,} texts", quiet=quiet)
+            say(f"Going on from {done:,} of {of:,} texts")
         elif interrupted and not finished:
             why = "another model, another version of its code, another corpus, or less than a batch"
-            say(f"Starting anew: the vectors kept in {journal} are of {why}", quiet=quiet)
+            say(f"Starting anew: the vectors kept in {journal} are of {why}")
         finished.append(done)
         progress.update(what, done, of)
 
     try:
-        with show_progress(quiet=quiet) as progress:
+        with show_progress() as progress:
             return embed_to_file(output, corpus, found, choices, batch_size=batch_size, progress=Progress(report))
     except (KeyboardInterrupt, RankjuryError):
         if finished and finished[-1]:
-            say(f"{finished[-1]:,} of {len(corpus):,} texts are kept: the same command goes on from there", quiet=quiet)
+            say(f"{finished[-1]:,} of {len(corpus):,} texts are kept: the same command goes on from there")
         raise
 
 
-def _tell(made: "EmbeddedFile", *, as_json: bool, quiet: bool) -> None:
+def _tell(made: "EmbeddedFile", *, as_json: bool) -> None:
     facts = made.metadata
     if as_json:
         print_json({"schema": "rankjury.embed/1", "file": str(made.path), "anew": made.anew, "vectors": facts})
     if made.zeros:
         from rankjury.core.types import listed
 
-        warn([f"the vectors of {listed(list(made.zeros))} are zero, and have no direction"], quiet=quiet)
+        warn([f"the vectors of {listed(list(made.zeros))} are zero, and have no direction"])
     size = f"{facts['count']:,} × {facts['dimensions']:,}, {facts['dtype']}"
     if made.anew:
-        say(f"Wrote {made.path}: {size}. Next: rankjury neighbours {made.path} · rankjury vectors", quiet=quiet)
+        say(f"Wrote {made.path}: {size}. Next: rankjury neighbours {made.path} · rankjury vectors")
     else:
-        say(f"{made.path} is there already, made of the same with the same settings: {size}", quiet=quiet)
+        say(f"{made.path} is there already, made of the same with the same settings: {size}")

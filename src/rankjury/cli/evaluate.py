@@ -64,14 +64,7 @@ def evaluate_command(
             gold, runs, asked, resampling, scoring, outputs=output, per_query=per_query, quantiles=shares
         )
         write_outputs(report, output)
-    print_result(
-        report,
-        outputs=output,
-        per_query=per_query,
-        as_json=as_json,
-        next_step=_next_step(gold, runs),
-        quiet=scoring.quiet,
-    )
+    print_result(report, outputs=output, per_query=per_query, as_json=as_json, next_step=_next_step(gold, runs))
 
 
 def _shares(text: str | None) -> list[float]:

@@ -46,15 +46,15 @@ def explain_command(
     from rankjury.evaluation.explain import explain
     from rankjury.io.formats import read_gold, read_run
 
-    with show_progress(f"Explaining {run}", quiet=quiet):
+    with show_progress(f"Explaining {run}"):
         rows = explain(read_gold(gold, form), read_run(run, form), measure, duplicates=duplicates.value)
     if as_json:
         print_json({"schema": "rankjury.explain/1", "measure": measure, "rows": [_as_json(row) for row in rows]})
     else:
-        _print(rows, measure, quiet)
+        _print(rows, measure)
 
 
-def _print(rows: "list[ExplainedValue]", measure: str, quiet: bool) -> None:
+def _print(rows: "list[ExplainedValue]", measure: str) -> None:
     from rankjury.reporting.console import console, print_rows
 
     tools = [row for row in rows if row.kind != "convention"]
@@ -70,7 +70,7 @@ def _print(rows: "list[ExplainedValue]", measure: str, quiet: bool) -> None:
     if idle:
         console().print(f"\nNo difference here: {idle}")
     metric = rows[0].measure.partition("@")[0].partition("(")[0]
-    say(f"Next: what the options mean: rankjury metrics {metric}", quiet=quiet)
+    say(f"Next: what the options mean: rankjury metrics {metric}")
 
 
 def _because(row: "ExplainedValue") -> str:

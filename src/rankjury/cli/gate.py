@@ -94,7 +94,7 @@ def gate_command(
         gate, warnings = _check_files(asked, targets, files, chosen, scoring)
     gate = replace(gate, strict=strict)
     with ignore_broken_pipe():
-        _tell(gate, output or [], warnings, as_json=as_json, quiet=scoring.quiet)
+        _tell(gate, output or [], warnings, as_json=as_json)
     if gate.exit_code:
         raise typer.Exit(gate.exit_code)
 
@@ -157,7 +157,7 @@ def _check_files(
     return check_targets(asked.targets, report, other), report.warning_lines
 
 
-def _tell(gate: "Gate", outputs: list[Path], warnings: Iterable[str], *, as_json: bool, quiet: bool) -> None:
+def _tell(gate: "Gate", outputs: list[Path], warnings: Iterable[str], *, as_json: bool) -> None:
     from rankjury.reporting.writers.gate import gate_to_json, gate_to_markdown, print_gate, write_gates
 
     write_gates(gate, outputs)
@@ -172,6 +172,6 @@ def _tell(gate: "Gate", outputs: list[Path], warnings: Iterable[str], *, as_json
         print_json(gate_to_json(gate))
     else:
         print_gate(gate)
-    warn([*warnings, *gate.notes], quiet=quiet)
+    warn([*warnings, *gate.notes])
     if outputs:
-        say(f"Wrote {', '.join(map(str, outputs))}", quiet=quiet)
+        say(f"Wrote {', '.join(map(str, outputs))}")

@@ -58,7 +58,7 @@ def history_command(
     check_has_runs(kept, runs)
     name = resolve_plan_name(runs, plan)
     of_plan = [run for run in runs if run.plan == name]
-    history = _history(of_plan, last, measures, system or [], read_baselines(kept, quiet=quiet).get(name))
+    history = _history(of_plan, last, measures, system or [], read_baselines(kept).get(name))
     _write(history, output or [])
     with ignore_broken_pipe():
         if as_json:
@@ -69,12 +69,12 @@ def history_command(
             from rankjury.cli.shared.archive_tables import print_history
 
             print_history(history)
-    warn_of_damaged_runs(kept, quiet=quiet)
+    warn_of_damaged_runs(kept)
     if output:
-        say(f"Wrote {', '.join(map(str, output))}", quiet=quiet)
+        say(f"Wrote {', '.join(map(str, output))}")
     elif not as_json:
         others = sorted({run.plan for run in runs} - {name})
-        say(_next_step(history, others), quiet=quiet)
+        say(_next_step(history, others))
 
 
 def _history(

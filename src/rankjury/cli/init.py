@@ -44,7 +44,7 @@ def init_command(
     text = draft(chosen, found, output.parent.resolve().name)
     write_files({output: text, output.parent / SCHEMA_FILE: schema_text()})
     systems = read_plan(output).plan.systems
-    say(f"Wrote {output} ({chosen}) and {output.parent / SCHEMA_FILE}", quiet=quiet)
+    say(f"Wrote {output} ({chosen}) and {output.parent / SCHEMA_FILE}")
     of_log = [*found.catalogues, *found.people] if found.logs else []
     named = [*found.golds, *found.ordered, *found.logs, *of_log, *found.runs]
     named += [*found.vectors, *found.query_vectors, *found.annotated, *found.products, *found.texts, *found.tables]
@@ -53,9 +53,9 @@ def init_command(
     unset = [name for name, system in systems.items() if system.gold is None]
     if len(aspects) > 1 and find_draft(chosen).name == "spaces" and unset:
         are = f"the gold has the aspects {', '.join(aspects)}, and no name tells which one is for {', '.join(unset)}"
-        warn([f"{are}: set the key gold of each in {output}"], quiet=quiet)
+        warn([f"{are}: set the key gold of each in {output}"])
     if found.anything:
-        say(f"Found {', '.join(named[:6])}{' …' if len(named) > 6 else ''}", quiet=quiet)
-        say(f"Next: look it over, then rankjury run{'' if output == Path(PLAN_FILE) else f' {output}'}", quiet=quiet)
+        say(f"Found {', '.join(named[:6])}{' …' if len(named) > 6 else ''}")
+        say(f"Next: look it over, then rankjury run{'' if output == Path(PLAN_FILE) else f' {output}'}")
     else:
-        say("Found no gold, runs, vectors or log here: the paths in the plan are examples, put yours in", quiet=quiet)
+        say("Found no gold, runs, vectors or log here: the paths in the plan are examples, put yours in")

@@ -104,9 +104,9 @@ def keywords_command(
     from rankjury.labeling.keywords.mapping import MappingSettings
 
     annotations = read_annotations(vocabulary, parse_groups(group), id_column=id_column, separator=separator)
-    warn(annotations.notes, quiet=quiet)
+    warn(annotations.notes)
     known = annotations.vocabulary
-    methods = method or _default_methods(model, every=check is not None, mmr=diversity is not None, quiet=quiet)
+    methods = method or _default_methods(model, every=check is not None, mmr=diversity is not None)
     if diversity is not None and "keybert" not in methods:
         raise UsageError(f"--diversity without the method keybert: {', '.join(methods)}", expected="--method keybert")
     settings = [
@@ -114,17 +114,17 @@ def keywords_command(
         for name in dict.fromkeys(methods)
     ]
     if check is not None:
-        _check(check, known, settings, select, separator, as_json=as_json, quiet=quiet)
+        _check(check, known, settings, select, separator, as_json=as_json)
     else:
         texts = list(texts or ())
         if file is not None:
             from rankjury.labeling.products.query_sets import read_queries
 
             texts += read_queries(file, repeats=True)["text"].to_list()
-        _map(texts, known, settings, select, as_json=as_json, quiet=quiet)
+        _map(texts, known, settings, select, as_json=as_json)
 
 
-def _default_methods(model: str, *, every: bool, mmr: bool, quiet: bool) -> list[str]:
+def _default_methods(model: str, *, every: bool, mmr: bool) -> list[str]:
     """Return the methods to use where none was named; keybert is one of them only with MMR.
 
     Without MMR, keybert maps as embedding does.
@@ -132,7 +132,7 @@ def _default_methods(model: str, *, every: bool, mmr: bool, quiet: bool) -> list
     from importlib.util import find_spec
 
     if model == "wordllama" and find_spec("wordllama") is None:
-        say(f"Only exact matches: {install_command('text')} brings a model for others", quiet=quiet)
+        say(f"Only exact matches: {install_command('text')} brings a model for others")
         return ["exact"]
     if not every:
         return ["keybert" if mmr else "embedding"]
@@ -140,24 +140,19 @@ def _default_methods(model: str, *, every: bool, mmr: bool, quiet: bool) -> list
 
 
 def _map_by_method(
-    texts: "Sequence[str]",
-    vocabulary: "Vocabulary",
-    settings: "Iterable[MappingSettings]",
-    select: list[str] | None,
-    *,
-    quiet: bool,
+    texts: "Sequence[str]", vocabulary: "Vocabulary", settings: "Iterable[MappingSettings]", select: list[str] | None
 ) -> "dict[str, tuple[Mapper, list[Extraction]]]":
     """Map the texts by each method."""
     from rankjury.labeling.keywords.mapping import make_mapper, map_texts
 
     mapped = {}
-    with show_progress(quiet=quiet) as progress:
+    with show_progress() as progress:
         for setting in settings:
             mapper = make_mapper(vocabulary, setting)
             step = progress.step(f"Mapping by {setting.method}")
             extractions = map_texts(texts, vocabulary, setting, step, groups=select, mapper=mapper)
             mapped[setting.method] = mapper, extractions
-    warn(dict.fromkeys(note for mapper, _ in mapped.values() for note in mapper.notes), quiet=quiet)
+    warn(dict.fromkeys(note for mapper, _ in mapped.values() for note in mapper.notes))
     return mapped
 
 
@@ -168,11 +163,10 @@ def _map(
     select: list[str] | None,
     *,
     as_json: bool,
-    quiet: bool,
 ) -> None:
     from rankjury.labeling.keywords.mapping import add_nearest
 
-    mapped = _map_by_method(texts, vocabulary, settings, select, quiet=quiet)
+    mapped = _map_by_method(texts, vocabulary, settings, select)
     if as_json or len(texts) <= _MAX_FULL_TEXTS:
         for method, (mapper, extractions) in mapped.items():
             bare = [place for place, extraction in enumerate(extractions) if not extraction.mapped]
@@ -191,7 +185,7 @@ def _map(
     else:
         _print_brief(mapped)
     sys.stdout.flush()
-    say("Next: --synonyms teaches it your words · --check measures it on texts whose keywords you know", quiet=quiet)
+    say("Next: --synonyms teaches it your words · --check measures it on texts whose keywords you know")
 
 
 def _facts(vocabulary: "Vocabulary") -> dict[str, Any]:
@@ -206,14 +200,13 @@ def _check(
     separator: str,
     *,
     as_json: bool,
-    quiet: bool,
 ) -> None:
     from rankjury.labeling.keywords.quality import compare_mappings, read_labelled_texts
 
     labelled = read_labelled_texts(path, vocabulary, separator=separator)
     texts = [labelled_text.text for labelled_text in labelled]
     measured = {}
-    for name, (_, extractions) in _map_by_method(texts, vocabulary, settings, select, quiet=quiet).items():
+    for name, (_, extractions) in _map_by_method(texts, vocabulary, settings, select).items():
         numbers = [frozenset(extraction.numbers(vocabulary)) for extraction in extractions]
         judged = compare_mappings(numbers, [labelled_text.numbers for labelled_text in labelled], vocabulary, select)
         measured[name] = judged.whole, judged.by_group, judged.mistakes(texts)
@@ -237,7 +230,7 @@ def _check(
         return
     _print_quality(measured)
     sys.stdout.flush()
-    say(f"Measured on the {len(texts):,} texts of {path}. Next: --synonyms teaches it your words", quiet=quiet)
+    say(f"Measured on the {len(texts):,} texts of {path}. Next: --synonyms teaches it your words")
 
 
 def _print_text(text: str, by_method: "dict[str, tuple[Mapper, Extraction]]", *, first: bool) -> None:

@@ -80,7 +80,7 @@ def label_command(
         if path is not None:
             check_folder(path)
             form_to_write(path, None, formats)
-    with show_progress(f"Labelling {catalogue}", quiet=quiet):
+    with show_progress(f"Labelling {catalogue}"):
         asked = read_pinned_queries(queries)
         items = read_catalogue(catalogue, id_field=id_field)
         labels = label(items, asked, synonyms=read_synonyms(synonyms), own_category=query_category)
@@ -115,8 +115,19 @@ def label_command(
         if agreement is not None:
             _print_agreement(agreement)
     sys.stdout.flush()  # before the lines on standard error
-    warn(labels.notes, quiet=quiet)
-    _say_next(output, catalogue_out, pairs, quiet=quiet or (explain is not None and not written))
+    warn(labels.notes)
+    if explain is not None and not written:
+        return
+    say(
+        "Nothing was written: -o labels.jsonl keeps the labels"
+        if output is None
+        else f"Wrote {output}: {pairs:,} pairs"
+    )
+    if catalogue_out is not None:
+        say(f"Wrote {catalogue_out}")
+    if output is not None:
+        embedding = f" · rankjury embed {catalogue_out} --text title,bullets …" if catalogue_out is not None else ""
+        say(f"Next: rankjury evaluate {output} RUN -m 'ndcg(gain=exp)@10' -m 'recall(rel=2)@10'{embedding}")
 
 
 def _explained(labels: "Labels", asked: str) -> dict[str, Any]:
@@ -216,16 +227,3 @@ def _print_agreement(agreement: "LabelAgreement") -> None:
         print_rows(["query", "item", "rules", "people", "rule", "matches"], rows, text=(0, 1, 4, 5), wraps=(0, 1, 5))
         if agreement.disagreements.height > _MAX_SHOWN:
             screen.print(f"… and {agreement.disagreements.height - _MAX_SHOWN:,} more")
-
-
-def _say_next(output: Path | None, catalogue_out: Path | None, pairs: int | None, *, quiet: bool) -> None:
-    if output is None:
-        say("Nothing was written: -o labels.jsonl keeps the labels", quiet=quiet)
-    else:
-        say(f"Wrote {output}: {pairs:,} pairs", quiet=quiet)
-    if catalogue_out is not None:
-        say(f"Wrote {catalogue_out}", quiet=quiet)
-    if output is not None:
-        steps = f"rankjury evaluate {output} RUN -m 'ndcg(gain=exp)@10' -m 'recall(rel=2)@10'"
-        embedding = f" · rankjury embed {catalogue_out} --text title,bullets …" if catalogue_out is not None else ""
-        say(f"Next: {steps}{embedding}", quiet=quiet)

@@ -73,4 +73,4 @@ def log_command(
 
         run_id = wandb.log_report(found, project=experiment, **options)
     print_line(run_id)
-    say(f"Logged {report if is_file else found.name} to {_CALLED[to]}: the id of the run there is above", quiet=quiet)
+    say(f"Logged {report if is_file else found.name} to {_CALLED[to]}: the id of the run there is above")

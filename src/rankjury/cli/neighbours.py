@@ -80,7 +80,7 @@ def neighbours_command(
     from rankjury.io.vectors.ids import read_candidates
     from rankjury.retrieval.rank import rank_listed, rank_vectors
 
-    with show_progress(f"Reading {vectors}", quiet=quiet):
+    with show_progress(f"Reading {vectors}"):
         corpus = read_vectors(vectors, ids=ids)
         same = queries is not None and same_file(queries, vectors) and queries_ids in (None, ids)
         asked = None
@@ -99,10 +99,10 @@ def neighbours_command(
             from rankjury.scale.spark.neighbors import nearest_on_spark
             from rankjury.scale.spark.session import open_session
 
-            with show_progress("Starting Spark", quiet=quiet):
+            with show_progress("Starting Spark"):
                 spark = stack.enter_context(open_session(master))
             search = partial(nearest_on_spark, spark)
-        progress = stack.enter_context(show_progress(quiet=quiet))
+        progress = stack.enter_context(show_progress())
         if isinstance(pool, pl.DataFrame):
             space = None
             ranking = rank_listed(corpus, asked, pool, k=k or None, metric=metric, exclude_self=exclude_self)
@@ -126,18 +126,18 @@ def neighbours_command(
         frame = ranking.frame()
         if form_to_write(output, None, FORMATS)[0] == "trec":
             frame = frame.with_columns(ranking.items.alias(ITEM))  # its ranks settle ties of row numbers by number
-        with show_progress(f"Writing {output}", quiet=quiet):
+        with show_progress(f"Writing {output}"):
             write(frame, output, "run")
     _tell(space, ranking, as_json=as_json)
     if asked is None:
-        say_own_item(exclude_self is not False, quiet=quiet)
-    warn(ranking.notes, quiet=quiet)
+        say_own_item(exclude_self is not False)
+    warn(ranking.notes)
     if space is not None:
-        warn(space.hygiene.notes(), quiet=quiet)
+        warn(space.hygiene.notes())
     if output is not None:
-        say(f"Wrote {output}: {len(ranking.items):,} rows. Next: rankjury evaluate GOLD {output}", quiet=quiet)
+        say(f"Wrote {output}: {len(ranking.items):,} rows. Next: rankjury evaluate GOLD {output}")
     elif not as_json:
-        say("Next: keep the run with -o run.parquet", quiet=quiet)
+        say("Next: keep the run with -o run.parquet")
 
 
 def _tell(space: "Space | None", ranking: "Ranking", *, as_json: bool) -> None:

@@ -45,4 +45,4 @@ def pin_command(
         how = "is new, and pinned now" if state == "new" else "is as it was pinned"
         print(f"version {found.version} {how}: {len(found):,} queries, sha256 {found.sha256}")
     if state == "new":
-        say(f"Wrote {pins}", quiet=quiet)
+        say(f"Wrote {pins}")

@@ -70,10 +70,10 @@ def prune_command(
         if not as_json and (gone or left):
             removed = [plural(len(gone), "run", "runs")] if gone else []
             removed += [plural(len(left), "leftover", "leftovers")] if left else []
-            say(f"Removed {' and '.join(removed)}", quiet=quiet)
+            say(f"Removed {' and '.join(removed)}")
     if as_json:
         print_json({"runs": gone, "leftovers": len(left), "dry_run": dry_run})
-    warn_of_damaged_runs(kept, quiet=quiet)
+    warn_of_damaged_runs(kept)
 
 
 def _print_choice(

@@ -9,6 +9,7 @@ from rankjury.cli.shared.archive import ArchiveOption, open_archive
 from rankjury.cli.shared.console import (
     exists,
     ignore_broken_pipe,
+    print_error,
     print_json,
     print_line,
     say,
@@ -56,7 +57,7 @@ def run_command(
             "no such file", where=plan, hint="rankjury init writes a plan; rankjury demo movies shows one at work."
         )
     kept = None if no_archive else open_archive(archive)
-    run_and_print(plan, output, strict=strict, as_json=as_json, quiet=quiet, dsn=dsn, archive=kept)
+    run_and_print(plan, output, strict=strict, as_json=as_json, dsn=dsn, archive=kept)
 
 
 def run_and_print(
@@ -65,7 +66,6 @@ def run_and_print(
     *,
     strict: bool = False,
     as_json: bool = False,
-    quiet: bool,
     next_step: str | None = "",
     list_files: bool = True,
     dsn: str | None = None,
@@ -78,7 +78,6 @@ def run_and_print(
         output: The folder for the plan's files; None: that of the plan.
         strict: Whether an unsure verdict is an exit code.
         as_json: Whether to print the report as JSON.
-        quiet: Whether to print neither warnings nor hints.
         next_step: The hint at the end; empty: the default one; None: none.
         list_files: Whether to name the files that were written.
         dsn: The database of the plan's pgvector indexes.
@@ -92,17 +91,17 @@ def run_and_print(
         from rankjury.plan.systems.index import on_database
 
         checked = on_database(checked, dsn)
-    with show_progress(quiet=quiet) as progress:
+    with show_progress() as progress:
         result = run_checked_plan(checked, output, archive=archive, strict=strict, progress=progress)
     gate = result.gate
     for note in result.notes:
-        say(note, quiet=quiet)
+        say(note)
     with ignore_broken_pipe():
         if as_json:
             print_json((result.report if gate is None else result.report.with_sections(gate)).to_json())
         else:
             show(result.report, gate, checked.plan.name)
-    warn([*result.report.warning_lines, *(gate.notes if gate is not None else ())], quiet=quiet)
+    warn([*result.report.warning_lines, *(gate.notes if gate is not None else ())])
     # Say of systems whose queries are their items whether these find themselves.
     default = getattr(checked.plan.gold, "exclude_self", None)
     settings = {
@@ -110,22 +109,21 @@ def run_and_print(
         for table in checked.plan.systems.values()
         if table.searches_itself
     }
-    for left_out in sorted(settings):
-        say_own_item(left_out, setting="exclude_self", quiet=quiet or as_json)
+    for left_out in () if as_json else sorted(settings):
+        say_own_item(left_out, setting="exclude_self")
     if output is not None and not result.written:
-        warn([f"nothing was written to {output}: the plan has no outputs"], quiet=quiet)
+        warn([f"nothing was written to {output}: the plan has no outputs"])
     if result.written and list_files:
-        say(f"Wrote {', '.join(map(str, result.written))}", quiet=quiet)
-    code = _say_archived(result, archive, quiet=quiet)
-    if next_step is not None:
+        say(f"Wrote {', '.join(map(str, result.written))}")
+    code = _say_archived(result, archive)
+    if next_step is not None and not as_json:
         reports = [path for path, writer in result.written.items() if writer.is_report]
-        step = next_step or _next_step(checked.where, reports, kept=result.record is not None)
-        say(step, quiet=quiet or as_json)
+        say(next_step or _next_step(checked.where, reports, kept=result.record is not None))
     if (gate is not None and gate.exit_code) or code:
         raise typer.Exit((gate.exit_code if gate is not None else 0) or code)
 
 
-def _say_archived(result: "PlanResult", archive: "Archive | None", *, quiet: bool) -> int:
+def _say_archived(result: "PlanResult", archive: "Archive | None") -> int:
     """Say what became of storing the run, and return the exit code.
 
     An archive that may not be written to is the user's choice, and no failure.
@@ -134,16 +132,16 @@ def _say_archived(result: "PlanResult", archive: "Archive | None", *, quiet: boo
 
     error = result.archive_error
     if error is not None and is_write_protected(error):
-        warn([f"the run was not kept: {error}"], quiet=quiet)
+        warn([f"the run was not kept: {error}"])
     elif error is not None:
-        say(f"error: {error}")
+        print_error(f"error: {error}")
         return error.exit_code
     if result.record is not None and archive is not None:
-        say(f"Kept as {result.record.name} in {archive.path}", quiet=quiet)
+        say(f"Kept as {result.record.name} in {archive.path}")
     if result.repeats is not None:
         earlier, same = result.repeats
         found = "every figure is equal to the last digit" if same else "but not all figures are equal"
-        say(f"The same plan and inputs as {earlier}: {found}", quiet=quiet)
+        say(f"The same plan and inputs as {earlier}: {found}")
     return 0
 
 

@@ -32,7 +32,7 @@ def schema_command(
 
     check_folder(output)
     write_text(output, schema_text())
-    say(f"Wrote {output}", quiet=quiet)
+    say(f"Wrote {output}")
 
 
 def schema_text() -> str:

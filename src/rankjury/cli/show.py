@@ -56,7 +56,7 @@ def show_command(
     kept = open_archive(archive)
     found = kept.find(run)
     if found.bytes < _QUICKLY_READ:
-        warn([f"not as it was kept: {fault}" for fault in found.faults()], quiet=quiet)
+        warn([f"not as it was kept: {fault}" for fault in found.faults()])
     drawn = _write(found, output or [], pictures)
     with ignore_broken_pipe():
         if html:
@@ -72,12 +72,12 @@ def show_command(
         else:
             from rankjury.cli.shared.archive_tables import print_run
 
-            baselines = read_baselines(kept, quiet=quiet)
+            baselines = read_baselines(kept)
             print_run(found, is_baseline=baselines.get(found.plan) == found.name)
     if output or drawn:
-        say(f"Wrote {', '.join(map(str, [*(output or ()), *drawn]))}", quiet=quiet)
+        say(f"Wrote {', '.join(map(str, [*(output or ()), *drawn]))}")
     elif not (html or pr or as_json):
-        say(f"Next: rankjury diff {found.name}, or rankjury baseline set {found.name}", quiet=quiet)
+        say(f"Next: rankjury diff {found.name}, or rankjury baseline set {found.name}")
 
 
 def _write(run: "ArchivedRun", paths: list[Path], pictures: Path | None) -> list[Path]:

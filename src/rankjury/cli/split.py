@@ -82,7 +82,7 @@ def split_command(
     fold_param = SPLITS.get(kind).fold_param
     several = fold_param is not None and fold_param not in options
     check_target(output, folds=number_of_folds(kind, **options) if several else 0, force=force)
-    with show_progress(quiet=quiet) as progress:
+    with show_progress() as progress:
         progress.update(f"Reading {log}", 0, 0)
         rows = log_options.read(log)
         progress.update(f"Splitting {len(rows):,} rows", 0, 0)
@@ -95,11 +95,11 @@ def split_command(
     else:
         _print(records, several=several)
     others = " (fold-1; the others are alike)" if several else ""
-    warn((*records[0]["notes"], *(f"{leak}{others}" for leak in records[0]["leaks"])), quiet=quiet)
+    warn((*records[0]["notes"], *(f"{leak}{others}" for leak in records[0]["leaks"])))
     written = f"{len(records)} splits" if several else "3 Parquet files and split.json"
     train = (output / "fold-1" if several else output) / "train.parquet"
     tune = "tune on validation, " if records[0]["windows"]["validation"]["rows"] else ""
-    say(f"Wrote {output}: {written}. Next: fit on {train}, {tune}and open test once", quiet=quiet)
+    say(f"Wrote {output}: {written}. Next: fit on {train}, {tune}and open test once")
 
 
 def _read_dates(text: str | None) -> dict[str, str]:

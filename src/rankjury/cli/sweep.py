@@ -6,14 +6,23 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rankjury.cli.shared.console import exists, ignore_broken_pipe, open_journal, print_json, say, show_progress, warn
+from rankjury.cli.shared.console import (
+    exists,
+    ignore_broken_pipe,
+    open_journal,
+    print_error,
+    print_json,
+    say,
+    show_progress,
+    warn,
+)
 from rankjury.cli.shared.options import PLAN_FILE, DsnOption, JsonOption, PlanArgument, QuietOption
 from rankjury.core.text import timestamp
 from rankjury.errors import DataError
 
 if TYPE_CHECKING:
     from rankjury.plan.parse import CheckedPlan
-    from rankjury.retrieval.bench.sweep_result import Cost, SweepChoice, SweepResult
+    from rankjury.retrieval.bench.sweep_result import Cost, SweepResult
 
 FOLDER = "rankjury-sweep"
 GROUP = "Plans"
@@ -59,7 +68,7 @@ def sweep_command(
     if exists(folder) and not isdir(folder):
         raise DataError("cannot make this folder: a file is there", where=str(folder))
     remove_abandoned()
-    sweeps, costs = _carry_out(checked, folder, fresh=fresh, prune=not no_prune, quiet=quiet)
+    sweeps, costs = _measure(checked, folder, fresh=fresh, prune=not no_prune)
     form = sweeps_to_json(sweeps, timestamp())
     written = _write(sweeps, costs, form, folder)
     with ignore_broken_pipe():
@@ -69,13 +78,21 @@ def sweep_command(
             for number, (sweep, cost) in enumerate(zip(sweeps, costs, strict=True)):
                 print("\n" * (number > 0), end="")
                 print_sweep(sweep, cost)
-    warn([f"{sweep.name}: {note}" for sweep in sweeps for note in sweep.notes], quiet=quiet)
-    say(f"Wrote {', '.join(map(str, written))}", quiet=quiet)
-    _end(sweeps, costs, checked, quiet=quiet or as_json)
+    warn([f"{sweep.name}: {note}" for sweep in sweeps for note in sweep.notes])
+    say(f"Wrote {', '.join(map(str, written))}")
+    failed = sum(len(sweep.of("failed")) for sweep in sweeps)
+    if failed:
+        points = sum(len(sweep.points) for sweep in sweeps)
+        print_error(
+            f"error: {failed} of {points} settings failed; results are kept; run rankjury sweep again to retry these"
+        )
+        raise typer.Exit(1)
+    if not as_json:
+        say(f"Next: {_next_step(sweeps, costs, checked.where)}")
 
 
-def _carry_out(
-    checked: "CheckedPlan", folder: Path, *, fresh: bool, prune: bool, quiet: bool
+def _measure(
+    checked: "CheckedPlan", folder: Path, *, fresh: bool, prune: bool
 ) -> "tuple[list[SweepResult], list[Cost]]":
     from rankjury.core.journal import Journal
     from rankjury.plan.trials import prepare_sweeps
@@ -84,10 +101,10 @@ def _carry_out(
         return f"{sum(entry.point.get('status') == 'measured' for entry in journal):,} measured settings"
 
     results: list[SweepResult] = []
-    with show_progress(quiet=quiet) as progress:
+    with show_progress() as progress:
         sweeps = prepare_sweeps(checked, progress, folder)
         total, done = sum(sweep.steps for sweep in sweeps), 0
-        with open_journal(folder, count_measured, "rankjury sweep goes on", fresh=fresh, quiet=quiet) as journal:
+        with open_journal(folder, count_measured, "rankjury sweep goes on", fresh=fresh) as journal:
             for sweep in sweeps:
                 results.append(sweep.carry_out(journal, prune=prune, progress=progress.part(done, total)))
                 done += sweep.steps
@@ -113,20 +130,10 @@ def _write(sweeps: "list[SweepResult]", costs: "list[Cost]", form: str, folder: 
     return list(contents)
 
 
-def _end(sweeps: "list[SweepResult]", costs: "list[Cost]", checked: "CheckedPlan", *, quiet: bool) -> None:
-    """Print what to try next; exit with code 1 where something failed."""
-    failed = sum(len(sweep.of("failed")) for sweep in sweeps)
-    if failed:
-        of = sum(len(sweep.points) for sweep in sweeps)
-        say(f"error: {failed} of {of} settings failed; results are kept; run rankjury sweep again to retry these")
-        raise typer.Exit(1)
-    choices = {sweep.name: sweep.cheapest(by=cost) for sweep, cost in zip(sweeps, costs, strict=True) if sweep.aims}
-    say(f"Next: {_next_step(choices, checked.where)}", quiet=quiet)
-
-
-def _next_step(choices: "dict[str, SweepChoice]", plan: str) -> str:
+def _next_step(sweeps: "list[SweepResult]", costs: "list[Cost]", plan: str) -> str:
     from rankjury.cli.shared.tune_models import as_toml
 
+    choices = {sweep.name: sweep.cheapest(by=cost) for sweep, cost in zip(sweeps, costs, strict=True) if sweep.aims}
     for name, choice in choices.items():
         if choice.outcome in ("sure", "tied") and choice.point is not None:
             spelled = f"build = {as_toml(choice.point.build)} and search = {as_toml(choice.point.search)}"

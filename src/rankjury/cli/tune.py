@@ -85,10 +85,10 @@ def tune_command(
         checked = read_plan(files[0])
     if checked is not None and _tunes_models(checked, system):
         _refuse(fusion, "fusions")
-        tune_models(checked, system, measure, models, statistics, output, as_json=as_json, quiet=quiet)
+        tune_models(checked, system, measure, models, statistics, output, as_json=as_json)
     else:
         _refuse(models, "recommenders of a plan")
-        tune_fusion(files, checked, system, measure, fusion, statistics, output, as_json=as_json, quiet=quiet)
+        tune_fusion(files, checked, system, measure, fusion, statistics, output, as_json=as_json)
 
 
 def _tunes_models(checked: "CheckedPlan", system: str | None) -> bool:

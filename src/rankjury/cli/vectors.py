@@ -42,8 +42,8 @@ def vectors_command(
             header = ["file", "size", "dtype", "model", "text", "unit", "made", "hash"]
             print_rows(header, [_row(one) for one in shown], text=(0, 2, 3, 4, 5, 6, 7), wraps=(0, 3, 4))
         else:
-            say(f"No vectors in {', '.join(folders or ['this folder'])}. rankjury embed makes some", quiet=quiet)
-    warn([one.fault for one in found if one.fault is not None], quiet=quiet)
+            say(f"No vectors in {', '.join(folders or ['this folder'])}. rankjury embed makes some")
+    warn([one.fault for one in found if one.fault is not None])
 
 
 def _facts(one: "VectorFile") -> dict[str, Any]:

@@ -49,7 +49,7 @@ def view_command(
     kept = open_archive(archive)
     found = [kept.find(name) for name in dict.fromkeys(runs or ())]
     if not isdir(kept.path):
-        say(f"there is no archive at {kept.path} yet: rankjury run makes one", quiet=quiet)
+        say(f"there is no archive at {kept.path} yet: rankjury run makes one")
     from rankjury.tracking.view.overview import RunCatalog
     from rankjury.tracking.view.pages import Router
     from rankjury.tracking.view.server import ViewServer
@@ -60,17 +60,17 @@ def view_command(
         raise UsageError(
             f"cannot listen on port {port}: {error.strerror}", hint="--port 0 takes a free one."
         ) from error
-    serve(server, server.url + _beginning(found), browser=not no_browser and sys.stderr.isatty(), quiet=quiet)
+    serve(server, server.url + _beginning(found), browser=not no_browser and sys.stderr.isatty())
 
 
-def serve(server: "ViewServer", url: str, *, browser: bool, quiet: bool) -> None:
+def serve(server: "ViewServer", url: str, *, browser: bool) -> None:
     """Until Ctrl-C, which is how it ends and no failure."""
     import gc
 
     gc.enable()  # the command line collects nothing, as most commands end soon
     with server, suppress(KeyboardInterrupt):
         print(url, flush=True)
-        say("Ctrl-C ends it.", quiet=quiet)
+        say("Ctrl-C ends it.")
         if browser:
             import webbrowser
 

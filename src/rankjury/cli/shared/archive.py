@@ -47,21 +47,21 @@ def check_has_runs(archive: "Archive", runs: "Sequence[ArchivedRun]") -> None:
         raise DataError(found, where=str(archive.path), hint="rankjury run keeps one; --archive DIR looks elsewhere.")
 
 
-def warn_of_damaged_runs(archive: "Archive", *, quiet: bool) -> None:
+def warn_of_damaged_runs(archive: "Archive") -> None:
     """Warn of runs that cannot be read."""
     damaged = archive.damaged
     more = [f"{len(damaged) - _SHOWN:,} more runs cannot be read"] if len(damaged) > _SHOWN else []
-    warn([*(f"a run is left out: {run.name} is damaged: {run.reason}" for run in damaged[:_SHOWN]), *more], quiet=quiet)
+    warn([*(f"a run is left out: {run.name} is damaged: {run.reason}" for run in damaged[:_SHOWN]), *more])
     if any(run.is_removable for run in damaged):
-        say("rankjury prune --damaged removes damaged runs", quiet=quiet)
+        say("rankjury prune --damaged removes damaged runs")
 
 
-def read_baselines(archive: "Archive", *, quiet: bool) -> dict[str, str]:
+def read_baselines(archive: "Archive") -> dict[str, str]:
     """Return the name of the baseline by plan; where these cannot be read, none, with a warning."""
     try:
         return archive.baselines
     except DataError as error:
-        warn([str(error)], quiet=quiet)
+        warn([str(error)])
         return {}
 
 

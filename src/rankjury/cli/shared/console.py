@@ -22,6 +22,8 @@ _STEERING = re.compile("[\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 _NOT_ASCII = re.compile("[^\x00-\x7e]")
 _SECONDS_BEFORE_PROGRESS = 2.0
 
+_quiet = False
+
 
 def exists(path: str | Path) -> bool:
     """Whether a file is there; a name too long for one is not."""
@@ -56,10 +58,22 @@ def check_distinct_outputs(paths: Iterable[str | Path]) -> None:
         places.add(place)
 
 
-def say(message: str, *, quiet: bool = False) -> None:
-    """A line for the person, on standard error."""
-    if not quiet:
-        print(visible(message), file=sys.stderr)
+def set_quiet(quiet: bool) -> bool:
+    """Silence hints, warnings and progress from now on, or not: the callback of the option ``--quiet``."""
+    global _quiet
+    _quiet = quiet
+    return quiet
+
+
+def say(message: str) -> None:
+    """Print a hint on standard error, unless ``--quiet`` was given."""
+    if not _quiet:
+        print_error(message)
+
+
+def print_error(message: str) -> None:
+    """Print a line on standard error, also under ``--quiet``."""
+    print(visible(message), file=sys.stderr)
 
 
 def print_line(text: str) -> None:
@@ -82,15 +96,15 @@ def print_json(form: object) -> None:
     print(escaped.sub(lambda found: dumps(found[0])[1:-1], text), end="")
 
 
-def warn(messages: Iterable[str], *, quiet: bool = False) -> None:
+def warn(messages: Iterable[str]) -> None:
     for message in messages:
-        say(f"warning: {message}", quiet=quiet)
+        say(f"warning: {message}")
 
 
-def say_own_item(left_out: bool, *, setting: str = "--keep-self", quiet: bool = False) -> None:
+def say_own_item(left_out: bool, *, setting: str = "--keep-self") -> None:
     """Say in one line what becomes of a query's own item where the queries are the items."""
     left = f"Each query's own item is left out: the queries are the items ({setting})."
-    say(left if left_out else "Each query's own item is kept, though the queries are the items.", quiet=quiet)
+    say(left if left_out else "Each query's own item is kept, though the queries are the items.")
 
 
 def check_standard_input(paths: Iterable[str]) -> None:
@@ -132,9 +146,9 @@ def ignore_broken_pipe() -> Iterator[None]:
 
 
 @contextmanager
-def show_progress(what: str = "", *, quiet: bool = False) -> Iterator[Progress]:
+def show_progress(what: str = "") -> Iterator[Progress]:
     """Show what is being done, how much of it is done, and the time left, on a terminal from the third second on."""
-    if quiet or not sys.stderr.isatty():
+    if _quiet or not sys.stderr.isatty():
         yield NO_PROGRESS
         return
     from rich import progress as rich
@@ -158,7 +172,7 @@ def show_progress(what: str = "", *, quiet: bool = False) -> Iterator[Progress]:
 
 @contextmanager
 def open_journal(
-    folder: Path, count: "Callable[[Journal], str]", again: str, *, fresh: bool = False, quiet: bool
+    folder: Path, count: "Callable[[Journal], str]", again: str, *, fresh: bool = False
 ) -> "Iterator[Journal]":
     """Open the journal of resumable work in a folder, which is made; say what it holds when the work is interrupted.
 
@@ -167,7 +181,6 @@ def open_journal(
         count: Returns the number of finished results, with their noun.
         again: How to go on, for the message.
         fresh: Drop the results that are in the journal.
-        quiet: Do not warn of lines that cannot be read.
     """
     from rankjury.core.journal import Journal
     from rankjury.io.atomic import make_folder
@@ -175,11 +188,11 @@ def open_journal(
     make_folder(folder)
     with Journal(folder / "journal.jsonl", fresh=fresh) as journal:
         if journal.dropped:
-            warn([f"{journal.path}: {journal.dropped} unfinished or unreadable lines were passed over"], quiet=quiet)
+            warn([f"{journal.path}: {journal.dropped} unfinished or unreadable lines were passed over"])
         try:
             yield journal
         except KeyboardInterrupt:
-            say(f"{count(journal)} are kept in {journal.path}: {again} from there")
+            print_error(f"{count(journal)} are kept in {journal.path}: {again} from there")
             raise
 
 
@@ -214,7 +227,6 @@ def print_result(
     per_query: str | None = None,
     as_json: bool,
     next_step: str,
-    quiet: bool,
 ) -> None:
     """Print the report as JSON or as tables but ``omit``, then warnings, and the files written or what to try next."""
     if as_json:
@@ -223,14 +235,14 @@ def print_result(
         from rankjury.reporting.console import print_report
 
         print_report(report, omit=omit)
-    warn(report.warning_lines, quiet=quiet)
+    warn(report.warning_lines)
     if not report.keeps_queries and any(path.suffix == ".json" for path in outputs or ()):
-        warn(["too many queries to keep their scores in the report: gates on it cannot pair them"], quiet=quiet)
+        warn(["too many queries to keep their scores in the report: gates on it cannot pair them"])
     written = [*(outputs or ()), *([per_query] if per_query else ())]
     if written:
-        say(f"Wrote {', '.join(map(str, written))}", quiet=quiet)
+        say(f"Wrote {', '.join(map(str, written))}")
     elif not as_json:
-        say(next_step, quiet=quiet)
+        say(next_step)
 
 
 def write_outputs(report: "Report", outputs: list[Path] | None) -> None:

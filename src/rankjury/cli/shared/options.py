@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
-from rankjury.cli.shared.console import check_standard_input, say, show_progress
+from rankjury.cli.shared.console import check_standard_input, say, set_quiet, show_progress
 from rankjury.errors import UnknownName, UsageError
 from rankjury.scale.evaluate_files import evaluate_files, name_systems
 
@@ -33,7 +33,7 @@ class DuplicatesChoice(StrEnum):
 
 PLAN_FILE = "rankjury.toml"
 PlanArgument = Annotated[str, typer.Argument(metavar="PLAN", help="The plan file.")]
-QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="No warnings and no hints.")]
+QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="No warnings and no hints.", callback=set_quiet)]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print the result as JSON instead of tables.")]
 StrictOption = Annotated[bool, typer.Option("--strict", help="Exit with code 5 if a verdict is unsure.")]
 SystemsOption = Annotated[
@@ -281,7 +281,7 @@ def assess_files(
             raise UnknownName("system", system, systems, where=f"--record {system}:{name}")
         for system_name in systems if system is None else [system]:
             recorded.setdefault(system_name, {})[name] = value
-    with show_progress(quiet=scoring.quiet) as progress:
+    with show_progress() as progress:
         report = evaluate_files(
             gold,
             runs,
@@ -310,7 +310,7 @@ def assess_files(
         )
     if report.queries is None and per_query is None and paged:
         hint = "Single queries are not on the page: rankjury evaluate --per-query writes their scores."
-        say(hint, quiet=scoring.quiet)
+        say(hint)
     return report
 
 

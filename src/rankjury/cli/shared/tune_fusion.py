@@ -45,7 +45,6 @@ def tune_fusion(
     output: Path | None,
     *,
     as_json: bool,
-    quiet: bool,
 ) -> None:
     """Tune the fusion of a plan, where it is ``checked``, or of a gold and runs."""
     from rankjury.retrieval.fusion.fusion import METHODS
@@ -59,9 +58,9 @@ def tune_fusion(
     except ValueError:
         raise UsageError(f"--c is {options.c!r}", expected="numbers split by commas, such as 10,60") from None
     as_in_plan = options.method is None and options.depth is None and options.normalise is None
-    with show_progress(quiet=quiet) as progress:
+    with show_progress() as progress:
         if checked is not None:
-            task = _from_plan(checked, system, measure, progress, quiet=quiet)
+            task = _from_plan(checked, system, measure, progress)
         else:
             task = _from_files(files, system, measure)
         tuning = tune(
@@ -88,12 +87,12 @@ def tune_fusion(
     else:
         _show(tuning)
     if output is not None:
-        say(f"Wrote {output}", quiet=quiet)
+        say(f"Wrote {output}")
     if tuning.better and not as_json:
         weights = zip(tuning.systems, tuning.best.weights_of(len(tuning.systems)), strict=True)
         spelled = f"weights = {{ {', '.join(f'{name} = {weight!r}' for name, weight in weights)} }}"
         constant = f" and c = {tuning.best.c:g}" if METHODS.get(tuning.best.method).has_c else ""
-        say(f"Next: put {spelled}{constant} into the plan", quiet=quiet)
+        say(f"Next: put {spelled}{constant} into the plan")
 
 
 def one_measure(measure: str) -> list[str]:
@@ -135,9 +134,7 @@ def _from_files(files: list[str], system: str | None, measure: str | None) -> _T
     return _Task(read_gold(gold), rankings, asked, Fusion(), in_use=False)
 
 
-def _from_plan(
-    checked: "CheckedPlan", system: str | None, measure: str | None, progress: "Progress", *, quiet: bool
-) -> _Task:
+def _from_plan(checked: "CheckedPlan", system: str | None, measure: str | None, progress: "Progress") -> _Task:
     """Return the task of a plan, on its validation window where the gold is held out of a log."""
     from rankjury.evaluation.evaluate import resolve_measures
     from rankjury.plan.run import load_rankings
@@ -160,7 +157,7 @@ def _from_plan(
         (asked,) = resolve_measures(one_measure(measure), conventions.dialect, conventions.overrides())
     chosen_on = with_validation_window(checked)
     if chosen_on.plan.gold != checked.plan.gold:
-        warn(["weights are chosen on the validation window, not on the window of the plan"], quiet=quiet)
+        warn(["weights are chosen on the validation window, not on the window of the plan"])
     gold, rankings, closed = load_rankings(chosen_on, name, progress)
     return _Task(gold, rankings, asked, fused[name].fusion(), True, closed, checked.plan.statistics.model_dump())
 

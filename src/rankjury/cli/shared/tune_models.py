@@ -11,6 +11,7 @@ from rankjury.cli.shared.console import (
     check_suffixes,
     ignore_broken_pipe,
     open_journal,
+    print_error,
     print_json,
     say,
     show_progress,
@@ -67,7 +68,6 @@ def tune_models(
     output: Path | None,
     *,
     as_json: bool,
-    quiet: bool,
 ) -> None:
     """Try settings, choose the best, report; with --final evaluate the choice on the test window."""
     from rankjury.io.atomic import make_folder, together, write_text
@@ -83,10 +83,10 @@ def tune_models(
         "seed": statistics.get("seed"),
     }
     changed = {name: value for name, value in replaced.items() if value is not None}
-    tunings = _run_trials(checked, names, changed, options, resampling, quiet=quiet)
+    tunings = _run_trials(checked, names, changed, options, resampling)
     outcome, final = None, None
     if options.final and all(tuning.best is not None for tuning in tunings):
-        outcome, final = _open_test(checked, tunings, options, output, quiet=quiet)
+        outcome, final = _open_test(checked, tunings, options, output)
     text = _to_json(tunings, checked, outcome, final)
     written: list[Path] = []
     with together():
@@ -108,12 +108,12 @@ def tune_models(
         if tuning.failed and tuning.best is not None:
             notes.append(f"{len(tuning.failed)} of {len(tuning.trials)} trials failed")
         notes += [*(tuning.best.notes if tuning.best is not None else ()), *filter(None, [tuning.caution])]
-        warn([f"{tuning.system}: {note}" for note in notes], quiet=quiet)
+        warn([f"{tuning.system}: {note}" for note in notes])
     if outcome is not None:
-        warn([*outcome.report.warning_lines, *(outcome.gate.notes if outcome.gate is not None else ())], quiet=quiet)
+        warn([*outcome.report.warning_lines, *(outcome.gate.notes if outcome.gate is not None else ())])
     if written:
-        say(f"Wrote {', '.join(map(str, written))}", quiet=quiet)
-    _end(tunings, outcome, checked, options, quiet=quiet or as_json)
+        say(f"Wrote {', '.join(map(str, written))}")
+    _end(tunings, outcome, checked, options, hints=not as_json)
 
 
 def _check(checked: "CheckedPlan", system: str | None, options: ModelOptions, output: Path | None) -> list[str]:
@@ -152,13 +152,7 @@ def _check(checked: "CheckedPlan", system: str | None, options: ModelOptions, ou
 
 
 def _run_trials(
-    checked: "CheckedPlan",
-    names: list[str],
-    changed: dict[str, Any],
-    options: ModelOptions,
-    resampling: "Resampling",
-    *,
-    quiet: bool,
+    checked: "CheckedPlan", names: list[str], changed: dict[str, Any], options: ModelOptions, resampling: "Resampling"
 ) -> "list[ModelTuning]":
     """Try the settings of each system; ``changed`` replaces keys of the plan's tune tables."""
     from rankjury.plan.trials import prepare_subjects
@@ -166,13 +160,13 @@ def _run_trials(
 
     again = "the same command, without --fresh, goes on" if options.fresh else "the same command goes on"
     tunings: list[ModelTuning] = []
-    with show_progress(quiet=quiet) as progress:
+    with show_progress() as progress:
         subjects = prepare_subjects(checked, names, progress, changed)
         total, done = sum(len(subject.settings) for subject in subjects), 0
         with open_journal(
-            checked.folder / FOLDER, lambda journal: f"{len(journal):,} finished trials", again, quiet=quiet
+            checked.folder / FOLDER, lambda journal: f"{len(journal):,} finished trials", again
         ) as journal:
-            warn([*checked.notes, *subjects[0].task.notes()], quiet=quiet)
+            warn([*checked.notes, *subjects[0].task.notes()])
             for subject in subjects:
                 tuning = tune_model(
                     subject,
@@ -189,7 +183,7 @@ def _run_trials(
 
 
 def _open_test(
-    checked: "CheckedPlan", tunings: "list[ModelTuning]", options: ModelOptions, output: Path | None, *, quiet: bool
+    checked: "CheckedPlan", tunings: "list[ModelTuning]", options: ModelOptions, output: Path | None
 ) -> "tuple[Outcome, CheckedPlan]":
     """Run the plan on its test window, with the chosen settings."""
     from rankjury.plan.run import execute_plan
@@ -200,7 +194,7 @@ def _open_test(
         f"{tuning.system} ({len(tuning.trials):,} trials, {tuning.measure} on {tuning.window})" for tuning in tunings
     )
     final = with_settings(checked, chosen, tuned, options.refit)
-    with show_progress(quiet=quiet) as progress:
+    with show_progress() as progress:
         return execute_plan(final, progress, output), final
 
 
@@ -224,21 +218,23 @@ def _end(
     checked: "CheckedPlan",
     options: ModelOptions,
     *,
-    quiet: bool,
+    hints: bool,
 ) -> None:
     """Print what to do next; exit with code 1 where no setting could be chosen."""
     failed = [tuning.system for tuning in tunings if tuning.best is None]
     if failed:
         shut = ", and the test window was not opened" if options.final else ""
-        say(f"error: all trials of {', '.join(failed)} failed{shut}; they are kept; run rankjury tune again to retry")
+        print_error(
+            f"error: all trials of {', '.join(failed)} failed{shut}; they are kept; run rankjury tune again to retry"
+        )
         raise typer.Exit(1)
-    better = [tuning for tuning in tunings if tuning.best is not tuning.current]
-    for tuning in better:
+    better = [tuning for tuning in tunings if tuning.best is not None and tuning.best is not tuning.current]
+    for tuning in better if hints else ():
         assert tuning.best is not None
         params = as_toml(tuning.best.params)
-        say(f"Next: put params = {params} into [systems.{tuning.system}] of {checked.where}", quiet=quiet)
-    if not better and outcome is None:
-        say(f"Next: rankjury tune {checked.where} --final evaluates the settings on the test window, once", quiet=quiet)
+        say(f"Next: put params = {params} into [systems.{tuning.system}] of {checked.where}")
+    if not better and outcome is None and hints:
+        say(f"Next: rankjury tune {checked.where} --final evaluates the settings on the test window, once")
     if outcome is not None and outcome.gate is not None and outcome.gate.exit_code:
         raise typer.Exit(outcome.gate.exit_code)
 
