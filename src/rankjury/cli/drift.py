@@ -42,6 +42,7 @@ def drift_command(
 ) -> None:
     """Compare a report with an earlier one: similarities, lengths, quality, first items, and what changed between."""
     from rankjury.evaluation.drift import drift_between, systems_in_both
+    from rankjury.reporting.sections.drift import drifts_to_json
 
     share = _share_of(allowed)
     check_standard_input([new, old])
@@ -51,7 +52,11 @@ def drift_command(
     if not drifts:
         drifts = [drift_between(report, earlier, system=system, old_system=old_system, allowed=share)]
     with ignore_broken_pipe():
-        _tell(report, drifts, strict=strict, as_json=as_json)
+        if as_json:
+            print_json(drifts_to_json(drifts, strict=strict))
+        else:
+            _print_drifts(report, drifts)
+        warn(dict.fromkeys(note for drift in drifts for note in drift.notes))
     codes = {drift.exit_code(strict=strict) for drift in drifts}
     code = next((code for code in (4, 5) if code in codes), 0)
     if code:
@@ -70,18 +75,14 @@ def _share_of(text: str) -> float:
     return share
 
 
-def _tell(report: "Report", drifts: "list[Drift]", *, strict: bool, as_json: bool) -> None:
+def _print_drifts(report: "Report", drifts: "list[Drift]") -> None:
     from rankjury.reporting.console import console, print_block
-    from rankjury.reporting.sections.drift import drift_block, drifts_to_json
+    from rankjury.reporting.sections.drift import drift_block
     from rankjury.retrieval.hints import find_hints
 
-    if as_json:
-        print_json(drifts_to_json(drifts, strict=strict))
-    else:
-        for place, drift in enumerate(drifts):
-            print("\n" if place else "", end="")
-            about = [one for one in find_hints(report, drift) if (one.system, one.figure) == (drift.system, "drift")]
-            block = drift_block(drift, about if drift.outcome == "fail" else ())
-            console().print(f"{block.title}\n")
-            print_block(block)
-    warn(dict.fromkeys(note for drift in drifts for note in drift.notes))
+    for number, drift in enumerate(drifts):
+        print("\n" if number else "", end="")
+        hints = find_hints(report, drift) if drift.outcome == "fail" else ()
+        block = drift_block(drift, [hint for hint in hints if (hint.system, hint.figure) == (drift.system, "drift")])
+        console().print(f"{block.title}\n")
+        print_block(block)

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from rankjury.cli.shared.console import print_json
 from rankjury.cli.shared.options import JsonOption
-from rankjury.cli.shared.params import NameArgument, params_as_json, print_entries, print_params
+from rankjury.cli.shared.params import NameArgument, list_or_show, params_as_json
 
 if TYPE_CHECKING:
     from rankjury.core.params import Param
@@ -24,14 +24,11 @@ def engines_command(name: NameArgument = None, as_json: JsonOption = False) -> N
     """List the vector indexes that a plan can try, or the parameters of one."""
     from rankjury.retrieval.engines.base import ENGINES
 
-    found = {one: ENGINES.get(one) for one in ([name] if name is not None else ENGINES.names())}
-    if as_json:
-        print_json({one: _facts(kind) for one, kind in found.items()})
-    elif name is None:
-        print_entries("engines", {one: (kind.description, kind.extra) for one, kind in found.items()})
-    else:
-        kind = found[name]
-        print_params(name, kind.description, f"similarities: {', '.join(kind.metrics)}", _params(kind))
+    if not as_json:
+        list_or_show("engines", ENGINES, name, lambda kind: f"similarities: {', '.join(kind.metrics)}", _params)
+        return
+    kinds = {key: ENGINES.get(key) for key in ([name] if name is not None else ENGINES.names())}
+    print_json({key: _facts(kind) for key, kind in kinds.items()})
 
 
 def _params(kind: "type[Engine]") -> dict[str, Mapping[str, "Param"]]:
@@ -46,11 +43,5 @@ def _facts(kind: "type[Engine]") -> dict[str, Any]:
         "approximate": kind.approximate,
         "exact_mode": kind.exact_mode,
         "native_filter": kind.native_filter,
-        **{
-            part: {
-                name: {**one, "monotonic_recall": known[name].monotonic_recall}
-                for name, one in params_as_json(known).items()
-            }
-            for part, known in _params(kind).items()
-        },
+        **{part: params_as_json(known, "monotonic_recall") for part, known in _params(kind).items()},
     }

@@ -1,6 +1,5 @@
 """rankjury evaluate: score runs against a gold."""
 
-from contextlib import ExitStack
 from typing import Annotated
 
 import typer
@@ -53,36 +52,30 @@ def evaluate_command(
     if no_ci and (scoring.slices or scoring.item_slices):
         raise UsageError("--slices needs confidence intervals", hint="Drop --no-ci or --slices.")
     resampling = None if no_ci else scoring.resampling()
-    shares = _shares(quantiles)
+    shares = [] if quantiles is None else _read_shares(quantiles)
     asked = split_measures(measures) if measures else None
-    with ExitStack() as files:
-        if per_query and output:  # all are written, or none
-            from rankjury.io.atomic import together
+    from rankjury.io.atomic import together
 
-            files.enter_context(together())
+    with together():
         report = options.assess_files(
             gold, runs, asked, resampling, scoring, outputs=output, per_query=per_query, quantiles=shares
         )
         write_outputs(report, output)
-    print_result(report, outputs=output, per_query=per_query, as_json=as_json, next_step=_next_step(gold, runs))
-
-
-def _shares(text: str | None) -> list[float]:
-    """``5,50,95`` → 0.05, 0.5, 0.95."""
-    if text is None:
-        return []
-    try:
-        found = [float(number) / 100 for number in text.split(",")]
-    except ValueError:
-        found = []
-    if not found or not all(0 <= share <= 1 for share in found):
-        raise UsageError(f"--quantiles is {text!r}", expected="percentages such as 5,50,95")
-    return found
-
-
-def _next_step(gold: str, runs: list[str]) -> str:
     if "-" in (gold, *runs):
-        return "Next: keep every query's scores with --per-query scores.csv"
-    if len(runs) > 1:
-        return f"Next: is it better? rankjury compare {gold} {' '.join(runs[:2])}"
-    return f"Next: why other tools differ: rankjury explain {gold} {runs[0]} -m ndcg@10"
+        hint = "keep every query's scores with --per-query scores.csv"
+    elif len(runs) > 1:
+        hint = f"is it better? rankjury compare {gold} {' '.join(runs[:2])}"
+    else:
+        hint = f"why other tools differ: rankjury explain {gold} {runs[0]} -m ndcg@10"
+    print_result(report, outputs=output, per_query=per_query, as_json=as_json, next_step=f"Next: {hint}")
+
+
+def _read_shares(text: str) -> list[float]:
+    """Return 0.05, 0.5 and 0.95 for ``5,50,95``."""
+    try:
+        shares = [float(number) / 100 for number in text.split(",")]
+    except ValueError:
+        shares = [-1.0]
+    if not all(0 <= share <= 1 for share in shares):
+        raise UsageError(f"--quantiles is {text!r}", expected="percentages such as 5,50,95")
+    return shares

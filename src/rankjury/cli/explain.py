@@ -57,15 +57,22 @@ def explain_command(
 def _print(rows: "list[ExplainedValue]", measure: str) -> None:
     from rankjury.reporting.console import console, print_rows
 
-    tools = [row for row in rows if row.kind != "convention"]
-    header = ["tool", measure, "differs by", "n", "because of"]
-    print_rows(header, [[row.who, *_figures(row), _because(row)] for row in tools], text=(0, 4))
+    tools = []
+    for row in rows:
+        if row.kind != "convention":
+            name = f"this is {row.common_name}" if row.common_name else ""
+            because = row.error or ": ".join(filter(None, (", ".join(row.because), name))) or "–"
+            tools.append([row.who, *_cells(row), because])
+    print_rows(["tool", measure, "differs by", "n", "because of"], tools, text=(0, 4))
     conventions = [row for row in rows if row.kind == "convention"]
-    moving = [row for row in conventions if row.differs]
+    moving = [
+        [f"{row.who}: {row.common_name}" if row.common_name else row.who, *_cells(row)]
+        for row in conventions
+        if row.differs
+    ]
     if moving:
         print()
-        named = [[f"{row.who}: {row.common_name}" if row.common_name else row.who, *_figures(row)] for row in moving]
-        print_rows(["convention alone", measure, "differs by", "n"], named)
+        print_rows(["convention alone", measure, "differs by", "n"], moving)
     idle = ", ".join(row.who for row in conventions if not row.differs)
     if idle:
         console().print(f"\nNo difference here: {idle}")
@@ -73,15 +80,8 @@ def _print(rows: "list[ExplainedValue]", measure: str) -> None:
     say(f"Next: what the options mean: rankjury metrics {metric}")
 
 
-def _because(row: "ExplainedValue") -> str:
-    """Return the conventions that make the difference, and the common name of the measure under them."""
-    if row.error:
-        return row.error
-    name = f"this is {row.common_name}" if row.common_name else ""
-    return ": ".join(filter(None, (", ".join(row.because), name))) or "–"
-
-
-def _figures(row: "ExplainedValue") -> list[str]:
+def _cells(row: "ExplainedValue") -> list[str]:
+    """Return the value, its difference and the number of queries."""
     if row.error:
         return ["error", "", ""]
     if not row.differs or isnan(row.difference):
@@ -92,14 +92,6 @@ def _figures(row: "ExplainedValue") -> list[str]:
 
 
 def _as_json(row: "ExplainedValue") -> dict[str, Any]:
-    return {
-        "who": row.who,
-        "kind": row.kind,
-        "measure": row.measure,
-        "mean": None if isnan(row.mean) else row.mean,
-        "n": row.n,
-        "difference": None if isnan(row.difference) else row.difference,
-        "because": list(row.because),
-        "error": row.error,
-        "common_name": row.common_name,
-    }
+    names = ("who", "kind", "measure", "mean", "n", "difference", "because", "error", "common_name")
+    values = {name: getattr(row, name) for name in names}
+    return {name: None if value != value else value for name, value in values.items()}  # NaN differs from itself

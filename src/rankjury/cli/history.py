@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from rankjury.cli.shared.archive_tables import History
     from rankjury.tracking.archive.run import ArchivedRun
 
-_PICTURES = (".png", ".svg")
-_TABLES = (".csv", ".json")
 GROUP = "Archive"
 EPILOG = (
     "Examples:\n\n"
@@ -52,14 +50,18 @@ def history_command(
     quiet: QuietOption = False,
 ) -> None:
     """Show how the figures of a plan went over its runs, where they stepped, and what changed there."""
-    check_suffixes(output or (), (*_PICTURES, *_TABLES))
+    check_suffixes(output or (), (".png", ".svg", ".csv", ".json"))
     kept = open_archive(archive)
     runs = kept.runs()
     check_has_runs(kept, runs)
     name = resolve_plan_name(runs, plan)
     of_plan = [run for run in runs if run.plan == name]
     history = _history(of_plan, last, measures, system or [], read_baselines(kept).get(name))
-    _write(history, output or [])
+    contents = {path: _content(history, path.suffix.lower()) for path in output or ()}
+    if contents:
+        from rankjury.io.atomic import write_files
+
+        write_files(contents)
     with ignore_broken_pipe():
         if as_json:
             from rankjury.cli.shared.archive_tables import history_to_json
@@ -74,7 +76,12 @@ def history_command(
         say(f"Wrote {', '.join(map(str, output))}")
     elif not as_json:
         others = sorted({run.plan for run in runs} - {name})
-        say(_next_step(history, others))
+        more = f" · also kept: {', '.join(others[:5])}{' …' if len(others) > 5 else ''}" if others else ""
+        newest = history.runs[-1].name if others else "latest"  # that may be another plan's
+        if len(history.runs) < 2:
+            say(f"Next: rankjury show {newest}; run the plan again to see how it goes{more}")
+        else:
+            say(f"Next: rankjury diff {newest} compares it with the run before, or the baseline{more}")
 
 
 def _history(
@@ -90,31 +97,16 @@ def _history(
     wanted = systems or list(dict.fromkeys(ranking)) or runs[-1].systems
     labels = resolve_measures(runs, split_measures(measures)) if measures else runs[-1].headline[:1]
     by_name, shown = {run.name: run for run in every}, {run.name for run in runs}
-    whole = ((one, series_steps(one, by_name)) for one in build_series(every, labels, wanted))
-    series = [(one, steps) for one, steps in (last_points(*both, shown) for both in whole) if one.points]
-    return History(runs[-1].plan, runs, series, baseline, whole=bool(last))
+    complete = [(line, series_steps(line, by_name)) for line in build_series(every, labels, wanted)]
+    series = [last_points(line, steps, shown) for line, steps in complete]
+    return History(runs[-1].plan, runs, [(line, steps) for line, steps in series if line.points], baseline, bool(last))
 
 
-def _write(history: "History", paths: list[Path]) -> None:
-    """Write all files or none."""
-    if not paths:
-        return
+def _content(history: "History", suffix: str) -> str | bytes:
     from rankjury.cli.shared.archive_tables import history_to_csv, history_to_json, history_to_picture
-    from rankjury.io.atomic import write_files
 
-    contents: dict[Path, str | bytes] = {}
-    for path in paths:
-        suffix = path.suffix.lower()
-        if suffix in _PICTURES:
-            contents[path] = history_to_picture(history, "png" if suffix == ".png" else "svg")
-        else:
-            contents[path] = history_to_csv(history) if suffix == ".csv" else history_to_json(history)
-    write_files(contents)
-
-
-def _next_step(history: "History", others: list[str]) -> str:
-    more = f" · also kept: {', '.join(others[:5])}{' …' if len(others) > 5 else ''}" if others else ""
-    newest = history.runs[-1].name if others else "latest"  # that may be another plan's
-    if len(history.runs) < 2:
-        return f"Next: rankjury show {newest}; run the plan again to see how it goes{more}"
-    return f"Next: rankjury diff {newest} compares it with the run before, or the baseline{more}"
+    if suffix == ".json":
+        return history_to_json(history)
+    if suffix == ".csv":
+        return history_to_csv(history)
+    return history_to_picture(history, "png" if suffix == ".png" else "svg")

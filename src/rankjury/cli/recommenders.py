@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 from rankjury.cli.shared.console import print_json
 from rankjury.cli.shared.options import JsonOption
-from rankjury.cli.shared.params import NameArgument, params_as_json, print_entries, print_params
+from rankjury.cli.shared.params import NameArgument, list_or_show, params_as_json
 from rankjury.errors import install_command
 
 if TYPE_CHECKING:
@@ -23,14 +23,11 @@ def recommenders_command(name: NameArgument = None, as_json: JsonOption = False)
     """List the recommenders that a plan can try, or the parameters of one."""
     from rankjury.recsys.models import RECOMMENDERS
 
-    found = {key: RECOMMENDERS.get(key) for key in ([name] if name is not None else RECOMMENDERS.names())}
-    if as_json:
-        print_json({key: _facts(kind) for key, kind in found.items()})
-    elif name is None:
-        print_entries("recommenders", {one: (kind.description, kind.extra) for one, kind in found.items()})
-    else:
-        kind = found[name]
-        print_params(name, kind.description, _installed(kind), {"params": kind.params})
+    if not as_json:
+        list_or_show("recommenders", RECOMMENDERS, name, _installed, lambda kind: {"params": kind.params})
+        return
+    kinds = {key: RECOMMENDERS.get(key) for key in ([name] if name is not None else RECOMMENDERS.names())}
+    print_json({key: _facts(kind) for key, kind in kinds.items()})
 
 
 def _installed(kind: "type[Recommender]") -> str:

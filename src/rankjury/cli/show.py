@@ -14,7 +14,6 @@ from rankjury.errors import DataError, UsageError
 if TYPE_CHECKING:
     from rankjury.tracking.archive.run import ArchivedRun
 
-_SUFFIXES = (".html", ".md", ".json")
 _PAGE = "report.html"
 _QUICKLY_READ = 100_000_000
 """Bytes of a run whose files are checked against their hashes before it is shown."""
@@ -29,13 +28,12 @@ EPILOG = (
     "baseline, the last two perhaps with :PLAN. rankjury history lists the runs."
 )
 
-RunArgument = Annotated[
-    str, typer.Argument(metavar="RUN", help="Its name, a beginning of it, its hash, latest[:PLAN] or baseline[:PLAN].")
-]
-
 
 def show_command(
-    run: RunArgument = "latest",
+    run: Annotated[
+        str,
+        typer.Argument(metavar="RUN", help="Its name, a beginning of it, its hash, latest[:PLAN] or baseline[:PLAN]."),
+    ] = "latest",
     html: Annotated[bool, typer.Option("--html", help="Print only where its HTML report is.")] = False,
     pr: Annotated[bool, typer.Option("--pr", help="Print a summary in Markdown, for a pull request.")] = False,
     output: Annotated[
@@ -52,12 +50,19 @@ def show_command(
     """Show an archived run: verdicts, figures, where it fails, warnings, and what it was made of."""
     if sum((html, pr, as_json)) > 1:
         raise UsageError("found several of --html, --pr and --json", expected="one of them")
-    check_suffixes(output or (), _SUFFIXES)
+    check_suffixes(output or (), (".html", ".md", ".json"))
     kept = open_archive(archive)
     found = kept.find(run)
     if found.bytes < _QUICKLY_READ:
         warn([f"not as it was kept: {fault}" for fault in found.faults()])
-    drawn = _write(found, output or [], pictures)
+    drawn: list[Path] = []
+    if output or pictures is not None:
+        from rankjury.io.atomic import together, write_files
+        from rankjury.reporting.charts import write_pictures
+
+        with together():
+            write_files({path: _content(found, path.suffix.lower()) for path in output or ()})
+            drawn = [] if pictures is None else write_pictures(found.report, pictures)
     with ignore_broken_pipe():
         if html:
             if _PAGE not in found.files:
@@ -67,29 +72,15 @@ def show_command(
         elif pr:
             print(_content(found, ".md"), end="")
         elif as_json:
-            form = {"run": found.name, "manifest": dict(found.manifest), "report": found.report.to_json()}
-            print_json(form)
+            print_json({"run": found.name, "manifest": dict(found.manifest), "report": found.report.to_json()})
         else:
             from rankjury.cli.shared.archive_tables import print_run
 
-            baselines = read_baselines(kept)
-            print_run(found, is_baseline=baselines.get(found.plan) == found.name)
+            print_run(found, is_baseline=read_baselines(kept).get(found.plan) == found.name)
     if output or drawn:
         say(f"Wrote {', '.join(map(str, [*(output or ()), *drawn]))}")
     elif not (html or pr or as_json):
         say(f"Next: rankjury diff {found.name}, or rankjury baseline set {found.name}")
-
-
-def _write(run: "ArchivedRun", paths: list[Path], pictures: Path | None) -> list[Path]:
-    """Write the run's outputs, and its charts into a folder: all files or none; returns the charts."""
-    if not paths and pictures is None:
-        return []
-    from rankjury.io.atomic import together, write_files
-    from rankjury.reporting.charts import write_pictures
-
-    with together():
-        write_files({path: _content(run, path.suffix.lower()) for path in paths})
-        return [] if pictures is None else write_pictures(run.report, pictures)
 
 
 def _content(run: "ArchivedRun", suffix: str) -> str | bytes:

@@ -31,38 +31,38 @@ def vectors_command(
     """List the vectors below a folder: their size, and how they were made."""
     from rankjury.io.vectors.scan import list_vectors
 
-    found = list_vectors(folders or ["."])
+    files = list_vectors(folders or ["."])
     if as_json:
-        print_json({"schema": "rankjury.vectors-list/1", "vectors": [_facts(file) for file in found]})
+        print_json({"schema": "rankjury.vectors-list/1", "vectors": [_facts(file) for file in files]})
     else:
-        shown = [one for one in found if one.fault is None]
-        if shown:
+        rows = [_row(file) for file in files if file.fault is None]
+        if rows:
             from rankjury.reporting.console import print_rows
 
             header = ["file", "size", "dtype", "model", "text", "unit", "made", "hash"]
-            print_rows(header, [_row(one) for one in shown], text=(0, 2, 3, 4, 5, 6, 7), wraps=(0, 3, 4))
+            print_rows(header, rows, text=(0, 2, 3, 4, 5, 6, 7), wraps=(0, 3, 4))
         else:
             say(f"No vectors in {', '.join(folders or ['this folder'])}. rankjury embed makes some")
-    warn([one.fault for one in found if one.fault is not None])
+    warn([file.fault for file in files if file.fault is not None])
 
 
-def _facts(one: "VectorFile") -> dict[str, Any]:
+def _facts(file: "VectorFile") -> dict[str, Any]:
     """The whole metadata, or what the header tells."""
-    if one.fault is not None:
-        return {"file": one.file, "fault": one.fault}
-    if one.metadata is not None:
-        return {"file": one.file, **one.metadata}
-    header = one.header
+    if file.fault is not None:
+        return {"file": file.file, "fault": file.fault}
+    if file.metadata is not None:
+        return {"file": file.file, **file.metadata}
+    header = file.header
     sizes = {"count": header.count, "dimensions": header.dimensions, "dtype": header.dtype} if header else {}
-    return {"file": one.file, "schema": None, **sizes}
+    return {"file": file.file, "schema": None, **sizes}
 
 
-def _row(one: "VectorFile") -> list[str]:
-    facts = _facts(one)
+def _row(file: "VectorFile") -> list[str]:
+    facts = _facts(file)
     dimensions = facts.get("dimensions")
     unit = facts.get("normalised")
     return [
-        one.file,
+        file.file,
         f"{facts.get('count', 0):,} × {'?' if dimensions is None else format(dimensions, ',')}",
         str(facts.get("dtype", "")),
         str(facts.get("model") or ""),

@@ -1,15 +1,19 @@
 """Parameters of a registry's entries on the command line: as options, as tables and as JSON."""
 
 from abc import abstractmethod
-from collections.abc import Collection, Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated, Any
+from collections.abc import Callable, Collection, Mapping
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 from typer.core import TyperCommand, TyperOption
 
 if TYPE_CHECKING:
     from rankjury.core.params import Param
+    from rankjury.core.registry import Registry
+    from rankjury.recsys.models import Recommender
+    from rankjury.retrieval.engines.base import Engine
 
+Entry = TypeVar("Entry", "Engine", "Recommender")
 
 NameArgument = Annotated[str | None, typer.Argument(metavar="[NAME]", help="Show what can be set of this one.")]
 
@@ -79,47 +83,47 @@ def typed(params: "Mapping[str, Param]", given: Mapping[str, Any]) -> dict[str, 
     }
 
 
-def print_entries(command: str, kinds: Mapping[str, tuple[str, str | None]]) -> None:
-    """Print a line for each registered class: its name, its description and the extra that installs its library."""
-    from rankjury.reporting.console import print_rows
+def list_or_show(
+    command: str,
+    registry: "Registry[type[Entry]]",
+    name: str | None,
+    note: "Callable[[type[Entry]], str]",
+    params: "Callable[[type[Entry]], Mapping[str, Mapping[str, Param]]]",
+) -> None:
+    """Print a line for each class of a registry, or the parameters of the one that is named.
 
-    rows = [[name, text, f"rankjury[{extra}]" if extra else "core"] for name, (text, extra) in kinds.items()]
-    print_rows([command.removesuffix("s"), "what it is", "installed by"], rows, text=(0, 1, 2), wraps=(1,))
-    print(f"\nNext: rankjury {command} NAME shows what can be set of one")
-
-
-def print_params(name: str, about: str, told: str, parts: Mapping[str, Mapping[str, "Param"]]) -> None:
-    """What can be set of one, by the part of its life in which it counts; one part needs no name."""
+    Args:
+        command: The command, whose name is that of the entries.
+        registry: The classes, each with a description and the extra that installs its library.
+        name: The one whose parameters to print.
+        note: Returns a line on it.
+        params: Returns its parameters by the part of its life in which they count; one part needs no name.
+    """
     from rankjury.reporting.console import console, print_rows
 
-    console().print(f"{name}: {about}\n{told}\n", markup=False, highlight=False)
-    rows = [
-        [part, one, str(param.default) or '""', _about(param)]
-        for part, known in parts.items()
-        for one, param in known.items()
-    ]
+    if name is None:
+        kinds = [(key, registry.get(key)) for key in registry.names()]
+        rows = [[key, kind.description, f"rankjury[{kind.extra}]" if kind.extra else "core"] for key, kind in kinds]
+        print_rows([command.removesuffix("s"), "what it is", "installed by"], rows, text=(0, 1, 2), wraps=(1,))
+        print(f"\nNext: rankjury {command} NAME shows what can be set of one")
+        return
+    kind = registry.get(name)
+    console().print(f"{name}: {kind.description}\n{note(kind)}\n", markup=False, highlight=False)
+    parts = params(kind)
+    rows = []
+    for part, known in parts.items():
+        for key, param in known.items():
+            choices = f" ({', '.join(param.choices)})" if param.choices else ""
+            rows.append([part, key, str(param.default) or '""', f"{param.help}{choices}"])
     if not rows:
         print("There are no parameters to set.")
         return
-    columns: Sequence[str] = ["in", "parameter", "default", "what it does"]
     first = 0 if len(parts) > 1 else 1
-    width = len(columns) - first
-    print_rows(columns[first:], [row[first:] for row in rows], text=range(width), wraps=(width - 1,))
+    columns = ["in", "parameter", "default", "what it does"][first:]
+    print_rows(columns, [row[first:] for row in rows], text=range(len(columns)))
 
 
-def _about(param: "Param") -> str:
-    choices = f" ({', '.join(param.choices)})" if param.choices else ""
-    return f"{param.help}{choices}"
-
-
-def params_as_json(known: Mapping[str, "Param"]) -> dict[str, dict[str, Any]]:
-    return {
-        name: {
-            "default": param.default,
-            "help": param.help,
-            "min": param.min,
-            "max": param.max,
-            "choices": list(param.choices),
-        }
-        for name, param in known.items()
-    }
+def params_as_json(known: Mapping[str, "Param"], *more: str) -> dict[str, dict[str, Any]]:
+    """Return the parameters with their default, help and bounds, and ``more`` of their fields."""
+    names = ("default", "help", "min", "max", "choices", *more)
+    return {key: {name: getattr(param, name) for name in names} for key, param in known.items()}
