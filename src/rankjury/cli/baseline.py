@@ -1,6 +1,6 @@
 """rankjury baseline: which run others are compared with; set by a person, never by itself."""
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -8,9 +8,6 @@ from rankjury.cli.shared.archive import ArchiveOption, open_archive, resolve_pla
 from rankjury.cli.shared.console import print_json, print_line, say
 from rankjury.cli.shared.options import JsonOption, QuietOption
 from rankjury.errors import DataError, UsageError
-
-if TYPE_CHECKING:
-    from rankjury.tracking.archive.archive import Archive
 
 GROUP = "Archive"
 EPILOG = (
@@ -20,7 +17,6 @@ EPILOG = (
     "  rankjury baseline unset movies\n\n"
     "Each plan has at most one. diff and history compare runs with it; prune never removes it."
 )
-_ACTIONS = ("show", "set", "unset")
 
 
 def baseline_command(
@@ -33,46 +29,37 @@ def baseline_command(
     quiet: QuietOption = False,
 ) -> None:
     """Show, set or unset the run that other runs of a plan are compared with."""
-    if action not in _ACTIONS:
-        raise UsageError(
-            f"found {action!r}", expected="rankjury baseline, rankjury baseline set RUN or rankjury baseline unset"
-        )
+    if action not in ("show", "set", "unset"):
+        expected = "rankjury baseline, rankjury baseline set RUN or rankjury baseline unset"
+        raise UsageError(f"found {action!r}", expected=expected)
     kept = open_archive(archive)
     if action == "set":
         if which is None:
-            raise UsageError(
-                "which run is not said", expected="rankjury baseline set RUN", hint="latest is the last one."
-            )
+            expected = "rankjury baseline set RUN"
+            raise UsageError("which run is not said", expected=expected, hint="latest is the last one.")
         run = kept.find(which)
         kept.set_baseline(run)
         say(f"{run.name} is now the baseline of {run.plan}")
     elif action == "unset":
-        held = kept.baselines
-        if not held:
+        known = kept.baselines
+        if not known:
             raise DataError("no baseline is set", where=str(kept.path))
-        plan = (
-            which
-            if which in held
-            else resolve_plan_name(kept.runs(), which)
-            if kept.runs()
-            else which or next(iter(held))
-        )
-        if plan not in held:
-            raise DataError(f"{plan} has no baseline", where=str(kept.path), expected=f"one of {', '.join(held)}")
+        if which in known or not kept.runs():
+            plan = which or next(iter(known))
+        else:
+            plan = resolve_plan_name(kept.runs(), which)
+        if plan not in known:
+            raise DataError(f"{plan} has no baseline", where=str(kept.path), expected=f"one of {', '.join(known)}")
         kept.unset_baseline(plan)
         say(f"{plan} has no baseline any more")
     if as_json:
         print_json(kept.baselines)
     elif action == "show":
         for plan, name in kept.baselines.items():
-            print_line(f"{plan}: {name}{_state(kept, plan)}")
+            try:
+                state = "" if kept.baseline(plan) is not None else " (not there any more)"
+            except DataError as error:
+                state = f" ({error.found})"
+            print_line(f"{plan}: {name}{state}")
         if not kept.baselines:
             say("No baseline is set: rankjury baseline set RUN sets one")
-
-
-def _state(archive: "Archive", plan: str) -> str:
-    """What keeps a baseline from being used."""
-    try:
-        return "" if archive.baseline(plan) is not None else " (not there any more)"
-    except DataError as error:
-        return f" ({error.found})"

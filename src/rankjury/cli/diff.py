@@ -74,9 +74,6 @@ def _before(archive: "Archive", after: "ArchivedRun") -> "ArchivedRun":
     runs = archive.runs(after.plan)
     place = next((place for place, run in enumerate(runs) if run.name == after.name), 0)
     if place == 0:
-        raise DataError(
-            "there is no run of this plan before it",
-            where=after.name,
-            hint="Name two runs: rankjury diff EARLIER LATER.",
-        )
+        hint = "Name two runs: rankjury diff EARLIER LATER."
+        raise DataError("there is no run of this plan before it", where=after.name, hint=hint)
     return runs[place - 1]

@@ -1,7 +1,7 @@
 """rankjury gate: may it ship?"""
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import fields, replace
 from pathlib import Path
@@ -73,7 +73,13 @@ def gate_command(
     """Check a report, or runs, against targets: pass, fail, or unsure."""
     from rankjury.evaluation.targets import parse_targets
     from rankjury.io.source import Source
-    from rankjury.reporting.writers.gate import check_gate_suffix
+    from rankjury.reporting.writers.gate import (
+        check_gate_suffix,
+        gate_to_json,
+        gate_to_markdown,
+        print_gate,
+        write_gates,
+    )
 
     check_distinct_outputs(output or ())
     for path in output or ():
@@ -93,8 +99,22 @@ def gate_command(
         )
         gate, warnings = _check_files(asked, targets, files, chosen, scoring)
     gate = replace(gate, strict=strict)
+    write_gates(gate, output or [])
+    summary = os.environ.get("GITHUB_STEP_SUMMARY")
+    if summary:
+        try:
+            with Path(summary).open("a", encoding="utf-8") as file:
+                file.write(gate_to_markdown(gate) + "\n")
+        except OSError as error:
+            warnings = [*warnings, f"cannot write to GITHUB_STEP_SUMMARY: {error.strerror}"]
     with ignore_broken_pipe():
-        _tell(gate, output or [], warnings, as_json=as_json)
+        if as_json:
+            print_json(gate_to_json(gate))
+        else:
+            print_gate(gate)
+    warn([*warnings, *gate.notes])
+    if output:
+        say(f"Wrote {', '.join(map(str, output))}")
     if gate.exit_code:
         raise typer.Exit(gate.exit_code)
 
@@ -111,14 +131,12 @@ def _check_report(asked: "Targets", path: str, baseline: str | None, scoring: Sc
     from rankjury.evaluation.report import looks_like_report, read_report
     from rankjury.io.source import Source
 
-    given = [
-        one.name for one in fields(ScoringOptions) if one.name != "quiet" and getattr(scoring, one.name) != one.default
-    ]
-    if given:
-        raise UsageError(
-            f"--{given[0].replace('_', '-')} is for runs, and has no effect on a saved report",
-            hint="Give it to rankjury evaluate or rankjury compare when the report is made.",
-        )
+    for option in fields(ScoringOptions):
+        if option.name != "quiet" and getattr(scoring, option.name) != option.default:
+            raise UsageError(
+                f"--{option.name.replace('_', '-')} is for runs, and has no effect on a saved report",
+                hint="Give it to rankjury evaluate or rankjury compare when the report is made.",
+            )
     report = load_report(path)
     if baseline and looks_like_report(baseline):
         return check_targets(asked.targets, report, read_report(baseline))
@@ -155,23 +173,3 @@ def _check_files(
     report = assess_files(gold, runs, measures, scoring.resampling(), scoring, named)
     report = replace(report, source=", ".join(runs))
     return check_targets(asked.targets, report, other), report.warning_lines
-
-
-def _tell(gate: "Gate", outputs: list[Path], warnings: Iterable[str], *, as_json: bool) -> None:
-    from rankjury.reporting.writers.gate import gate_to_json, gate_to_markdown, print_gate, write_gates
-
-    write_gates(gate, outputs)
-    summary = os.environ.get("GITHUB_STEP_SUMMARY")
-    if summary:
-        try:
-            with Path(summary).open("a", encoding="utf-8") as file:
-                file.write(gate_to_markdown(gate) + "\n")
-        except OSError as error:
-            warnings = [*warnings, f"cannot write to GITHUB_STEP_SUMMARY: {error.strerror}"]
-    if as_json:
-        print_json(gate_to_json(gate))
-    else:
-        print_gate(gate)
-    warn([*warnings, *gate.notes])
-    if outputs:
-        say(f"Wrote {', '.join(map(str, outputs))}")

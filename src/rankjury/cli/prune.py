@@ -14,7 +14,6 @@ from rankjury.core.text import plural
 from rankjury.errors import UsageError
 
 if TYPE_CHECKING:
-    from rankjury.tracking.archive.archive import Archive
     from rankjury.tracking.archive.listing import UnreadableRun
     from rankjury.tracking.archive.run import ArchivedRun
 
@@ -60,11 +59,17 @@ def prune_command(
     broken = kept.prunable_damaged() if damaged else []
     left = kept.leftovers()
     if not as_json:
-        _print_choice(kept, chosen, broken, len(left), limited=keep is not None or age is not None, damaged=damaged)
-    gone = [*(run.name for run in chosen), *(one.name for one in broken)]
+        limited = keep is not None or age is not None
+        _print_choice(len(kept.runs()), chosen, broken, len(left), limited=limited, damaged=damaged)
+    gone = [*(run.name for run in chosen), *(run.name for run in broken)]
     if not dry_run:
-        if gone and not yes and not _agreed(len(gone)):
-            raise typer.Exit(1)
+        if gone and not yes:
+            if not sys.stdin.isatty():
+                found = "cannot ask for confirmation: standard input is not a terminal"
+                raise UsageError(found, expected="--yes, or --dry-run")
+            answer = input(f"Remove {'it' if len(gone) == 1 else f'these {len(gone):,} runs'}? [y/N] ")
+            if answer.strip().lower() not in ("y", "yes"):
+                raise typer.Exit(1)
         gone = [run.name for run in kept.prune(keep=keep, older_than=age, plan=plan)]
         gone += kept.prune_damaged() if damaged else []
         if not as_json and (gone or left):
@@ -77,20 +82,13 @@ def prune_command(
 
 
 def _print_choice(
-    archive: "Archive",
-    chosen: "list[ArchivedRun]",
-    broken: "list[UnreadableRun]",
-    left: int,
-    *,
-    limited: bool,
-    damaged: bool,
+    total: int, chosen: "list[ArchivedRun]", broken: "list[UnreadableRun]", left: int, *, limited: bool, damaged: bool
 ) -> None:
     """Print how many runs would be removed, then which."""
     from rankjury.cli.shared.archive_tables import format_size
 
-    total = len(archive.runs())
-    size = format_size(sum(run.bytes for run in chosen))
     if chosen:
+        size = format_size(sum(run.bytes for run in chosen))
         print(f"{plural(len(chosen), 'run', 'runs')} of {total:,} would go: {size}")
     elif limited or (damaged and not broken):
         print(f"None of {plural(total, 'run', 'runs')} would go")
@@ -104,14 +102,5 @@ def _print_choice(
         print_line(f"  {run.name}  {format_size(run.bytes)}")
     if len(chosen) > _SHOWN:
         print(f"  … {len(chosen) - _SHOWN:,} more")
-    for one in broken:
-        print_line(f"  {one.name}  damaged: {one.reason}")
-
-
-def _agreed(n: int) -> bool:
-    """Ask a person; where there is none, the answer is no."""
-    if not sys.stdin.isatty():
-        found = "cannot ask for confirmation: standard input is not a terminal"
-        raise UsageError(found, expected="--yes, or --dry-run")
-    answer = input(f"Remove {'it' if n == 1 else f'these {n:,} runs'}? [y/N] ")
-    return answer.strip().lower() in ("y", "yes")
+    for unreadable in broken:
+        print_line(f"  {unreadable.name}  damaged: {unreadable.reason}")

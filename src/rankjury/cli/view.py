@@ -1,10 +1,11 @@
 """rankjury view: the archive in a browser."""
 
+import gc
 import sys
 from contextlib import suppress
 from os.path import isdir
-from typing import TYPE_CHECKING, Annotated
-from urllib.parse import urlencode
+from typing import Annotated
+from urllib.parse import quote, urlencode
 
 import typer
 
@@ -12,12 +13,6 @@ from rankjury.cli.shared.archive import ArchiveOption, open_archive
 from rankjury.cli.shared.console import say
 from rankjury.cli.shared.options import QuietOption
 from rankjury.errors import UsageError
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from rankjury.tracking.archive.run import ArchivedRun
-    from rankjury.tracking.view.server import ViewServer
 
 GROUP = "Archive"
 EPILOG = (
@@ -60,33 +55,22 @@ def view_command(
         raise UsageError(
             f"cannot listen on port {port}: {error.strerror}", hint="--port 0 takes a free one."
         ) from error
-    serve(server, server.url + _beginning(found), browser=not no_browser and sys.stderr.isatty())
-
-
-def serve(server: "ViewServer", url: str, *, browser: bool) -> None:
-    """Until Ctrl-C, which is how it ends and no failure."""
-    import gc
-
+    url = server.url + _page(list(dict.fromkeys(run.name for run in found)))
     gc.enable()  # the command line collects nothing, as most commands end soon
-    with server, suppress(KeyboardInterrupt):
+    with server, suppress(KeyboardInterrupt):  # that is how it ends, and no failure
         print(url, flush=True)
         say("Ctrl-C ends it.")
-        if browser:
+        if not no_browser and sys.stderr.isatty():
             import webbrowser
 
             webbrowser.open(url)
         server.serve_forever()
 
 
-def _beginning(runs: "Sequence[ArchivedRun]") -> str:
-    """The page that is meant by the runs that were named, without the slash before it."""
-    from urllib.parse import quote
-
-    names = list(dict.fromkeys(run.name for run in runs))
-    if not names:
-        return ""
+def _page(names: list[str]) -> str:
+    """Return the address of the page on these runs, without the slash before it."""
     if len(names) == 1:
         return f"run/{quote(names[0])}"
     if len(names) == 2:
         return f"compare?{urlencode({'a': names[0], 'b': names[1]})}"
-    return f"?{urlencode([('run', name) for name in names])}"
+    return f"?{urlencode([('run', name) for name in names])}" if names else ""
