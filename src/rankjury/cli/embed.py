@@ -12,6 +12,7 @@ import typer
 from rankjury.cli.shared.console import check_folder, print_json, say, show_progress, warn
 from rankjury.cli.shared.options import IdOption, JsonOption, QuietOption
 from rankjury.core.progress import Progress
+from rankjury.core.text import plural
 from rankjury.errors import RankjuryError, UsageError
 
 if TYPE_CHECKING:
@@ -83,33 +84,49 @@ def embed_command(
     """Turn texts into vectors, or vectors into smaller ones, with a record of how they were made."""
     if text is not None and chunking is not None:
         raise UsageError("--text and --chunking were given", expected="one of them")
-    if corpus is not None and text is None and chunking is None:
-        from rankjury.io.source import plain_suffix
+    from rankjury.io.source import plain_suffix
+    from rankjury.io.vectors import read_vectors, split_off_key
+    from rankjury.io.vectors.scan import read_metadata
+    from rankjury.io.vectors.write import check_output
+    from rankjury.retrieval.embedding.vector_files import VectorOptions, vary_to_file
 
-        text = "text" if plain_suffix(corpus) == ".txt" else None  # of a .txt with a query on each line
+    if corpus is not None and text is None and chunking is None and plain_suffix(corpus) == ".txt":
+        text = "text"  # the name of what is on each line
     named = "--text" if chunking is None else "--chunking"
     _check_combination(corpus, source, {named: text or chunking, "--model": model, "--id": id_column}, ids)
     check_folder(output)
-    from rankjury.io.vectors.write import check_output
-    from rankjury.retrieval.embedding.chunking import parse_chunking
-    from rankjury.retrieval.embedding.corpus import read_corpus
-    from rankjury.retrieval.embedding.vector_files import VectorOptions
-
     check_output(output)
     choices = VectorOptions(normalise, truncate, None if dtype is None else dtype.value)
     if source is not None:
-        made = _variant(source, ids, output, choices)
+        with show_progress(f"Reading {source}"):
+            vectors = read_vectors(source, ids=ids)
+            made = vary_to_file(output, vectors, choices, source=read_metadata(split_off_key(source)[0]))
     else:
+        from rankjury.retrieval.embedding.chunking import parse_chunking
+        from rankjury.retrieval.embedding.corpus import read_corpus
+
         chunks = None if chunking is None else parse_chunking(chunking)
         columns = chunks.fields if chunks else [name.strip() for name in (text or "").split(",") if name.strip()]
         read = partial(read_corpus, corpus or "", columns, joint=joint, id_column=id_column, empty=empty.value)
         made = _embedded(read, chunks, model or "", output, choices, batch_size)
-    _tell(made, as_json=as_json)
+    facts = made.metadata
+    if as_json:
+        print_json({"schema": "rankjury.embed/1", "file": str(made.path), "anew": made.anew, "vectors": facts})
+    if made.zeros:
+        from rankjury.core.types import listed
+
+        warn([f"the vectors of {listed(list(made.zeros))} are zero, and have no direction"])
+    size = f"{facts['count']:,} × {facts['dimensions']:,}, {facts['dtype']}"
+    if made.anew:
+        say(f"Wrote {made.path}: {size}. Next: rankjury neighbours {made.path} · rankjury vectors")
+    else:
+        say(f"{made.path} is there already, made of the same with the same settings: {size}")
 
 
 def _check_combination(
     corpus: str | None, source: str | None, of_corpus: dict[str, str | None], ids: str | None
 ) -> None:
+    """Refuse options that do not belong together; ``of_corpus``: those of a corpus, with their values."""
     if (corpus is None) == (source is None):
         raise UsageError(
             "neither a corpus nor --from was given" if corpus is None else "a corpus and --from were given",
@@ -123,16 +140,6 @@ def _check_combination(
             raise UsageError(f"{name} is missing", expected="the columns of text" if name == "--text" else "a model")
     if ids is not None and source is None:
         raise UsageError("--ids without --from", hint="The column of ids of a corpus is --id.")
-
-
-def _variant(source: str, ids: str | None, output: Path, choices: "VectorOptions") -> "EmbeddedFile":
-    from rankjury.io.vectors import read_vectors, split_off_key
-    from rankjury.io.vectors.scan import read_metadata
-    from rankjury.retrieval.embedding.vector_files import vary_to_file
-
-    with show_progress(f"Reading {source}"):
-        vectors = read_vectors(source, ids=ids)
-        return vary_to_file(output, vectors, choices, source=read_metadata(split_off_key(source)[0]))
 
 
 def _embedded(
@@ -151,41 +158,26 @@ def _embedded(
     with show_progress("Reading the corpus"):
         corpus = read() if chunks is None else chunk_corpus(read(), chunks, find_tokenizer(found))
     if corpus.skipped:
-        rows, were = ("row", "was") if len(corpus.skipped) == 1 else ("rows", "were")
-        warn([f"{len(corpus.skipped):,} {rows} without text {were} left out"])
+        warn([f"{plural(len(corpus.skipped), 'row without text was', 'rows without text were')} left out"])
     gc.enable()  # a command has it off, for its short life; this one may be long, and runs the code of others
-    finished: list[int] = []
+    finished: int | None = None
     journal = cache_folder(output)
     interrupted = isdir(journal)
 
     def report(what: str, done: int, of: int) -> None:
-        if done and not finished:
+        nonlocal finished
+        if finished is None and done:
             say(f"Going on from {done:,} of {of:,} texts")
-        elif interrupted and not finished:
+        elif finished is None and interrupted:
             why = "another model, another version of its code, another corpus, or less than a batch"
             say(f"Starting anew: the vectors kept in {journal} are of {why}")
-        finished.append(done)
+        finished = done
         progress.update(what, done, of)
 
     try:
         with show_progress() as progress:
             return embed_to_file(output, corpus, found, choices, batch_size=batch_size, progress=Progress(report))
     except (KeyboardInterrupt, RankjuryError):
-        if finished and finished[-1]:
-            say(f"{finished[-1]:,} of {len(corpus):,} texts are kept: the same command goes on from there")
+        if finished:
+            say(f"{finished:,} of {len(corpus):,} texts are kept: the same command goes on from there")
         raise
-
-
-def _tell(made: "EmbeddedFile", *, as_json: bool) -> None:
-    facts = made.metadata
-    if as_json:
-        print_json({"schema": "rankjury.embed/1", "file": str(made.path), "anew": made.anew, "vectors": facts})
-    if made.zeros:
-        from rankjury.core.types import listed
-
-        warn([f"the vectors of {listed(list(made.zeros))} are zero, and have no direction"])
-    size = f"{facts['count']:,} × {facts['dimensions']:,}, {facts['dtype']}"
-    if made.anew:
-        say(f"Wrote {made.path}: {size}. Next: rankjury neighbours {made.path} · rankjury vectors")
-    else:
-        say(f"{made.path} is there already, made of the same with the same settings: {size}")

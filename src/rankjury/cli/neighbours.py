@@ -128,7 +128,11 @@ def neighbours_command(
             frame = frame.with_columns(ranking.items.alias(ITEM))  # its ranks settle ties of row numbers by number
         with show_progress(f"Writing {output}"):
             write(frame, output, "run")
-    _tell(space, ranking, as_json=as_json)
+    if as_json:
+        form = {"schema": "rankjury.neighbours/1", "queries": len(ranking), "rows": len(ranking.items)}
+        print_json(form | ({"space": space.hygiene.to_json()} if space else {}))
+    else:
+        _print(space, ranking)
     if asked is None:
         say_own_item(exclude_self is not False)
     warn(ranking.notes)
@@ -140,11 +144,8 @@ def neighbours_command(
         say("Next: keep the run with -o run.parquet")
 
 
-def _tell(space: "Space | None", ranking: "Ranking", *, as_json: bool) -> None:
-    if as_json:
-        form = {"schema": "rankjury.neighbours/1", "queries": len(ranking), "rows": len(ranking.items)}
-        print_json(form | ({"space": space.hygiene.to_json()} if space else {}))
-        return
+def _print(space: "Space | None", ranking: "Ranking") -> None:
+    """Print the diagnostics of the space, and the nearest neighbours of the first queries."""
     from rankjury.reporting.console import print_rows, print_table
     from rankjury.reporting.sections.space import diagnostics_table
 
