@@ -7,7 +7,7 @@ from functools import cached_property
 from io import StringIO
 from itertools import groupby
 from textwrap import wrap
-from typing import Literal, cast
+from typing import Any, Literal, cast
 
 from rankjury.cli.shared.console import print_line
 from rankjury.core.text import escape_spreadsheet, json_text, plural
@@ -28,17 +28,14 @@ from rankjury.reporting.writers.gate import verdict_counts, verdicts_table
 from rankjury.stats.formatting import format_value, interval_decimals
 from rankjury.tracking.archive.compare import RunComparison
 from rankjury.tracking.archive.files import HASH_SHOWN, display_time
-from rankjury.tracking.archive.history import HistoryPoint, Series, SeriesStep, legend_lines
+from rankjury.tracking.archive.history import Series, SeriesStep, legend_lines
 from rankjury.tracking.archive.listing import UnreadableRun
 from rankjury.tracking.archive.run import ArchivedRun
 
 _SLICES_SHOWN = 8
 _INPUTS_SHOWN = 20
 _CHANGES_SHOWN = 25
-_SCHEMA = "rankjury.history/1"
 _ROWS_ALONE, _ROWS_OF_MANY = 20, 8
-_COLUMNS = ("time", "day", "run", "value", "change", "mark", "verdict", "commit")
-_HEADERS = {"time": "time (UTC)", "day": "UTC", "mark": ""}
 _CAUSES_SHOWN = 4
 _HEIGHT, _MARGIN = 7, 9
 _FEWEST_DRAWN = 3
@@ -62,7 +59,6 @@ class History:
 
 
 def print_history(history: History) -> None:
-    """On standard output."""
     screen = console()
     screen.print(f"{history.plan}: {plural(len(history.runs), 'run', 'runs')}")
     for series, steps in history.series:
@@ -78,56 +74,41 @@ def print_history(history: History) -> None:
 def _print_rows(history: History, series: Series, steps: Sequence[SeriesStep]) -> None:
     shown = _ROWS_ALONE if len(history.series) == 1 else _ROWS_OF_MANY
     points = series.points if history.whole else series.points[-shown:]
-    stepped = {one.after.name: one for one in steps}
-    rows = []
+    step_at = {step.after.name: step for step in steps}
+    rows: list[list[str | TableCell]] = []
     for point in points:
-        step = stepped.get(point.run)
-        row = _row(point, history.by_name[point.run], step, history.baseline)
-        styles: dict[str, CellStyle] = {
-            "change": step.verdict if step else "",
-            "verdict": cast(CellStyle, row["verdict"]),
-        }
-        rows.append([TableCell(row[name], styles.get(name, "")) for name in _COLUMNS])
-    numbers = (_COLUMNS.index("value"), _COLUMNS.index("change"))
-    text = [place for place in range(len(_COLUMNS)) if place not in numbers]
-    found = make_table([_HEADERS.get(name, name) for name in _COLUMNS], rows, text=text)
+        run, step = history.by_name[point.run], step_at.get(point.run)
+        time, verdict = display_time(point.time), run.verdict or ""
+        value = f"{point.mean_shown} {point.ci_shown}".strip()
+        change = TableCell(point.change_shown, step.verdict if step else "")
+        marks = [*(["step"] if step else []), *(["baseline"] if run.name == history.baseline else [])]
+        verdict_cell = TableCell(verdict, cast(CellStyle, verdict))
+        digest = run.digest[:HASH_SHOWN]
+        rows.append([time, time[5:], digest, value, change, ", ".join(marks), verdict_cell, run.commit])
+    header = ["time (UTC)", "UTC", "run", "value", "change", "", "verdict", "commit"]
+    table = make_table(header, rows, text=(0, 1, 2, 5, 6, 7))
     # Days instead of times where there is too little room, unless the year would not be known then.
     same_year = len({display_time(point.time)[:4] for point in points}) == 1
-    wide = found.without(_HEADERS["day"]).dropping()
-    narrow = found.without(_HEADERS["time" if same_year else "day"]).dropping("commit", "verdict")
-    print_table(replace(wide, narrower=(narrow, *narrow.narrower)))
+    narrow = table.without("time (UTC)" if same_year else "UTC").dropping("commit", "verdict")
+    print_table(replace(table.without("UTC").dropping(), narrower=(narrow, *narrow.narrower)))
     if len(points) < len(series.points):
         console().print(f"… {len(series.points) - len(points):,} earlier: --last {len(series.points)} shows them")
 
 
-def _row(point: HistoryPoint, run: ArchivedRun, step: SeriesStep | None, baseline: str | None) -> dict[str, str]:
-    marks = [*(["step"] if step else []), *(["baseline"] if run.name == baseline else [])]
-    return {
-        "time": display_time(point.time),
-        "day": display_time(point.time)[5:],
-        "run": run.digest[:HASH_SHOWN],
-        "value": f"{point.mean_shown} {point.ci_shown}".strip(),
-        "change": point.change_shown,
-        "mark": ", ".join(marks),
-        "verdict": run.verdict or "",
-        "commit": run.commit,
-    }
-
-
-def _step_lines(one: SeriesStep, width: int) -> Iterator[str]:
+def _step_lines(step: SeriesStep, width: int) -> Iterator[str]:
     """``step at 2026-11-18 05:27 (d1234567): 0.612 → 0.655 …`` and under it what changed."""
-    sure = f", {one.certainty}" if one.certainty else ""
-    head = f"step at {display_time(one.after.time)} ({one.after.digest[:HASH_SHOWN]}): {one.levels_shown}{sure}"
-    told = [str(cause) for cause in one.changed[:_CAUSES_SHOWN]]
-    if len(one.changed) > _CAUSES_SHOWN:
-        told.append(f"… {len(one.changed) - _CAUSES_SHOWN} more: rankjury diff {one.before.name} {one.after.name}")
+    sure = f", {step.certainty}" if step.certainty else ""
+    head = f"step at {display_time(step.after.time)} ({step.after.digest[:HASH_SHOWN]}): {step.levels_shown}{sure}"
     yield from wrap(head, width, break_long_words=False, subsequent_indent="  ")
-    for cause in told or ["nothing that is known of changed"]:
+    causes = [str(cause) for cause in step.changed[:_CAUSES_SHOWN]]
+    if len(step.changed) > _CAUSES_SHOWN:
+        causes.append(f"… {len(step.changed) - _CAUSES_SHOWN} more: rankjury diff {step.before.name} {step.after.name}")
+    for cause in causes or ["nothing that is known of changed"]:
         yield from wrap(cause, width, initial_indent="  ", subsequent_indent="    ")
 
 
 def chart_lines(series: Series, steps: Sequence[SeriesStep], width: int) -> list[str]:
-    """A chart of plain text: a dot a run, its interval as a line, and a mark under every step; none of under three."""
+    """Draw plain text: a dot per run, its interval as a line, a mark under every step; none for under three."""
     points = series.points[-(width - _MARGIN) :]
     ends = [end for point in points for end in (point.mean, point.low, point.high) if end is not None]
     if sum(point.mean is not None for point in points) < _FEWEST_DRAWN:
@@ -145,7 +126,7 @@ def chart_lines(series: Series, steps: Sequence[SeriesStep], width: int) -> list
                 rows[row][apart * place] = "│"
         if point.mean is not None:
             rows[row_of(point.mean)][apart * place] = "●"
-    begins = {one.after.name for one in steps}
+    begins = {step.after.name for step in steps}
     marks = "".join(("▲" if point.run in begins else " ").ljust(apart) for point in points)
     labels = [format_value(end, interval_decimals((low, high))) if high > low else f"{end:.6g}" for end in (high, low)]
     names = [labels[0], *[""] * (_HEIGHT - 2), labels[1] if high > low else ""]
@@ -157,40 +138,34 @@ def chart_lines(series: Series, steps: Sequence[SeriesStep], width: int) -> list
 def history_to_json(history: History, damaged: Sequence[UnreadableRun] = ()) -> str:
     """Return all that is known as JSON, with the runs of the archive that cannot be read."""
     form = {
-        "schema": _SCHEMA,
+        "schema": "rankjury.history/1",
         "plan": history.plan,
         "baseline": history.baseline,
         "runs": [
-            {
-                "run": run.name,
-                "time": run.time,
-                "digest": run.digest,
-                "verdict": run.verdict,
-                "git": run.manifest.get("git"),
-            }
+            {"run": run.name, "time": run.time, "digest": run.digest, "verdict": run.verdict}
+            | {"git": run.manifest.get("git")}
             for run in history.runs
         ],
-        "damaged": [{"run": one.name, "reason": one.reason} for one in damaged],
-        "series": [one.to_json() | {"steps": [step.to_json() for step in steps]} for one, steps in history.series],
+        "damaged": [{"run": run.name, "reason": run.reason} for run in damaged],
+        "series": [line.to_json() | {"steps": [step.to_json() for step in steps]} for line, steps in history.series],
     }
     return json_text(form)
 
 
 def history_to_csv(history: History) -> str:
-    """A row for each run, system and measure."""
+    """Return a row for each run, system and measure."""
     file = StringIO()
     out = csv.writer(file, lineterminator="\n")
     figures = ["mean", "low", "high", "se", "n", "difference"]
     out.writerow(["time", "run", "plan", "system", "measure", *figures, "step", "baseline", "verdict", "commit"])
     for series, steps in history.series:
-        begins = {one.after.name for one in steps}
+        begins = {step.after.name for step in steps}
         for point in series.points:
             run = history.by_name[point.run]
-            found = [getattr(point, name) for name in figures]
-            marks = [int(run.name in begins), int(run.name == history.baseline)]
-            told = [run.verdict, (run.manifest.get("git") or {}).get("commit")]
-            named = [point.time, run.name, history.plan, series.system, series.measure]
-            cells = ["" if cell is None else cell for cell in (*named, *found, *marks, *told)]
+            cells: list[Any] = [point.time, run.name, history.plan, series.system, series.measure]
+            cells += [getattr(point, name) for name in figures]
+            cells += [int(run.name in begins), int(run.name == history.baseline), run.verdict]
+            cells.append((run.manifest.get("git") or {}).get("commit"))
             out.writerow([escape_spreadsheet(cell) if isinstance(cell, str) else cell for cell in cells])
     return file.getvalue()
 
@@ -208,7 +183,12 @@ def print_run(run: ArchivedRun, *, is_baseline: bool) -> None:
     """Print a run: what was found first, what it was made of last."""
     report = run.report
     print_line(f"{run.name}{' (baseline)' if is_baseline else ''}")
-    _print_text(" · ".join(_about(run)))
+    manifest = run.manifest
+    about = [f"{display_time(run.time)} UTC", about_line(report)]
+    about += [f"{manifest['seconds']:.1f}\u00a0s"] if manifest.get("seconds") is not None else []
+    about += [f"commit {run.commit}"] if run.commit else []
+    about += [f"the same plan and inputs as {manifest['same_inputs_as']}"] if manifest.get("same_inputs_as") else []
+    _print_text(" · ".join(about))
     gate = report.section(Gate)
     if gate is not None:
         print()
@@ -241,18 +221,6 @@ def print_run(run: ArchivedRun, *, is_baseline: bool) -> None:
                 _print_text(line, indent="  ")
 
 
-def _about(run: ArchivedRun) -> Iterator[str]:
-    manifest = run.manifest
-    yield f"{display_time(run.time)} UTC"
-    yield about_line(run.report)
-    if manifest.get("seconds") is not None:
-        yield f"{manifest['seconds']:.1f}\u00a0s"
-    if run.commit:
-        yield f"commit {run.commit}"
-    if manifest.get("same_inputs_as"):
-        yield f"the same plan and inputs as {manifest['same_inputs_as']}"
-
-
 def _print_text(text: str, indent: str = "") -> None:
     screen = console()
     for line in wrap(text, screen.width, initial_indent=indent, subsequent_indent=f"{indent}  "):
@@ -269,17 +237,17 @@ def _made_of(run: ArchivedRun) -> Iterator[str]:
     if shown:
         more = f", {len(inputs) - _INPUTS_SHOWN:,} more" if len(inputs) > _INPUTS_SHOWN else ""
         yield f"inputs: {', '.join(shown)}{more}"
-    declared = {
-        name: known["declared"]
-        for name, known in (manifest.get("versions") or {}).items()
-        if isinstance(known, Mapping) and "declared" in known
-    }
+    declared = [
+        f"{name} {version['declared']}"
+        for name, version in (manifest.get("versions") or {}).items()
+        if isinstance(version, Mapping) and "declared" in version
+    ]
     if declared:
-        yield f"declared: {', '.join(f'{name} {value}' for name, value in declared.items())}"
+        yield f"declared: {', '.join(declared)}"
     yield f"packages: {', '.join(f'{name} {version}' for name, version in (manifest.get('packages') or {}).items())}"
     machine = manifest.get("machine") or {}
-    about_it = [machine.get("platform"), machine.get("processor"), f"{machine.get('cores')} cores"]
-    yield f"machine: {', '.join(str(one) for one in about_it if one)}, Python {machine.get('python')}"
+    facts = [machine.get("platform"), machine.get("processor"), f"{machine.get('cores')} cores"]
+    yield f"machine: {', '.join(str(fact) for fact in facts if fact)}, Python {machine.get('python')}"
     yield f"files in {run.path}: {', '.join(f'{name} {format_size(size)}' for name, size in run.files.items())}"
 
 
@@ -299,42 +267,40 @@ def print_compared(compared: RunComparison, baselines: Mapping[str, str]) -> Non
         mark = " (baseline)" if baselines.get(run.plan) == run.name else ""
         console().print(f"{word:<6}  {display_time(run.time)}  {run.name}{mark}")
     print("\nWhat changed")
-    causes = [str(one) for one in compared.changed]
+    causes = [str(cause) for cause in compared.changed]
     more = [f"… {len(causes) - _CHANGES_SHOWN} more: --json has them"] if len(causes) > _CHANGES_SHOWN else []
     for line in [*causes[:_CHANGES_SHOWN], *more] or ["nothing that is known of"]:
         _print_text(line, indent="  ")
-    _print_comparisons(compared)
-    _print_losses(compared)
-    if compared.verdicts:
-        print("\nVerdicts")
-        for one in compared.verdicts:
-            was, now = (str(one[side] or "none") for side in ("before", "after"))
-            part = f", {one['slice']}" if one["slice"] else ""
-            _print_text(f"{was} → {now}: {one['target']} {one['wanted']} ({one['system']}{part})", indent="  ")
-
-
-def _print_comparisons(compared: RunComparison) -> None:
-    for label, found in groupby(compared.comparisons, key=lambda one: one.measure):
+    for label, comparisons in groupby(compared.comparisons, key=lambda comparison: comparison.measure):
+        table = before_after_table(list(comparisons), compared.resampling.level, ("before", "after"))
         print()
-        print_table(
-            single_measure_table(before_after_table(list(found), compared.resampling.level, ("before", "after")), label)
-        )
-    asked = compared.queries
-    only = [f"{asked[side]:,} only {side}" for side in ("before", "after") if asked[side]]
-    over = f"{plural(asked['common'], 'query', 'queries')} that both asked" + (f" ({', '.join(only)})" if only else "")
+        print_table(single_measure_table(table, label))
     if compared.comparisons:
+        queries = compared.queries
+        only = [f"{queries[side]:,} only {side}" for side in ("before", "after") if queries[side]]
+        over = f"{plural(queries['common'], 'query', 'queries')} that both asked"
+        over += f" ({', '.join(only)})" if only else ""
         _print_text(f"paired over {over} · p: sign-flip test, Holm's correction")
     for line in compared.not_compared:
         _print_text(line, indent="  ")
+    _print_losses(compared)
+    if compared.verdicts:
+        print("\nVerdicts")
+        for verdict in compared.verdicts:
+            was, now = (str(verdict[side] or "none") for side in ("before", "after"))
+            part = f", {verdict['slice']}" if verdict["slice"] else ""
+            text = f"{was} → {now}: {verdict['target']} {verdict['wanted']} ({verdict['system']}{part})"
+            _print_text(text, indent="  ")
 
 
 def _print_losses(compared: RunComparison) -> None:
-    first = next((one.measure for one in compared.comparisons), None)
-    for one in compared.comparisons:
-        losses = [loss for loss in compared.losses if loss.system == one.system]
-        if one.measure != first or one.whole or not (one.better or one.worse):
+    """Print how many queries of each system changed under the first measure, and those that lost most."""
+    for comparison in compared.comparisons:
+        losses = [loss for loss in compared.losses if loss.system == comparison.system]
+        first = comparison.measure == compared.comparisons[0].measure
+        if not first or comparison.whole or not (comparison.better or comparison.worse):
             continue
-        console().print(f"\n{format_tally(one)}" + ("; largest losses:" if losses else ""))
+        console().print(f"\n{format_tally(comparison)}" + ("; largest losses:" if losses else ""))
         if losses:
             run = compared.after
             texts = run.tables.query_texts(loss.query for loss in losses)
