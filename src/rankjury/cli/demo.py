@@ -1,7 +1,5 @@
 """rankjury demo: bundled samples, evaluated without any configuration."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from enum import StrEnum
 from importlib.resources import as_file, files
@@ -11,16 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from rankjury.cli.shared.console import say, show_progress, warn
-from rankjury.cli.shared.options import (
-    SEPARATOR,
-    AnnotatedTable,
-    GroupOption,
-    IdOption,
-    QuietOption,
-    SelectOption,
-    SeparatorOption,
-    parse_groups,
-)
+from rankjury.cli.shared.options import AnnotationOptions, QuietOption, ScoringOptions, assess_files, expand_options
 from rankjury.errors import DataError, MissingExtra, UsageError
 
 GROUP = "Plans"
@@ -40,28 +29,7 @@ EPILOG = (
     "Without --keep and -o a page to look at is written to rankjury-demo, and what driving and movielens report to "
     "rankjury-driving and rankjury-movielens."
 )
-_FILES = {
-    "helpdesk": ("qrels.trec", "bm25.trec", "dense.trec", "queries.jsonl", "documents.jsonl"),
-    "movies": ("rankjury.toml", "gold.json", "movies.jsonl", "vectors.npz"),
-    "papers": ("rankjury.toml", "papers.jsonl", "reference.npz", "candidate.npz"),
-    "fashion": (
-        *("rankjury.toml", "variants.toml", "chunks.toml", "catalogue.jsonl", "queries.jsonl", "queries.pins.json"),
-        *("labels.jsonl", "human.jsonl", "vectors.npz"),
-    ),
-    "movielens": ("rankjury.toml", "ratings.csv", "movies.csv", "users.csv"),
-    "driving": ("rankjury.toml", "clips.toml", "clips.csv", "queries.jsonl", "synonyms.toml", "vectors.npz"),
-}
-_NEXT = {
-    "movies": ("tune", "rankjury.json"),
-    "papers": ("run", "report.json"),
-    "fashion": ("sweep", "reports/eval_*_hnsw.json"),
-}
-"""What to try on the files, and the report to check against targets."""
 _PAGE_FOLDER = Path("rankjury-demo")
-_PAGE = "report.html"
-_CUTOFFS = [1, 3, 5, 10, 20, 50]
-_TRUNCATION = 128
-"""Dimensions, where all candidates have more."""
 _PICTURE = "recommenders.png"
 _SYNTHETIC = """\
 The log is synthetic: users, movies and ratings are drawn from a seed. The
@@ -80,7 +48,9 @@ _MODELS: dict[str, dict[str, Any]] = {
 Sample = StrEnum("Sample", ["helpdesk", "movies", "papers", "fashion", "driving", "movielens"])
 
 
+@expand_options
 def demo_command(
+    annotations: AnnotationOptions,
     sample: Annotated[
         Sample, typer.Argument(metavar="[SAMPLE]", help="helpdesk, movies, papers, fashion, driving or movielens.")
     ] = Sample.helpdesk,
@@ -98,10 +68,6 @@ def demo_command(
             "annotated clips; for movielens a folder as GroupLens ships it.",
         ),
     ] = None,
-    group: GroupOption = None,
-    select: SelectOption = None,
-    id_column: IdOption = None,
-    separator: SeparatorOption = SEPARATOR,
     vectors: Annotated[
         str | None, typer.Option(metavar="FILE", help="With --data of driving: the clips' vectors.")
     ] = None,
@@ -119,23 +85,20 @@ def demo_command(
         if sample not in (Sample.papers, Sample.driving, Sample.movielens) or keep is not None:
             raise UsageError("--data is for rankjury demo papers, driving and movielens, without --keep")
         if sample is Sample.driving:
-            table = AnnotatedTable(data, parse_groups(group), tuple(select or ()), id_column, separator)
-            _user_clips(table, vectors, output)
-        elif group or select or vectors:
+            _user_clips(data, annotations, vectors, output)
+        elif annotations.group or annotations.select or vectors:
             raise UsageError("--group, --select and --vectors are for rankjury demo driving")
         elif sample is Sample.movielens:
             _user_log(data, output)
         else:
             _user_papers(data, output)
         return
-    if group or select or vectors:
+    if annotations.group or annotations.select or vectors:
         raise UsageError("--group, --select and --vectors are for rankjury demo driving --data clips.csv")
     with as_file(files("rankjury.plan") / "samples" / sample.value) as folder:
         if output is not None and sample is Sample.helpdesk:
-            raise UsageError(
-                "-o is for movies, papers, fashion, driving and movielens",
-                hint="--keep DIR copies the files of the help desk.",
-            )
+            hint = "--keep DIR copies the files of the help desk."
+            raise UsageError("-o is for movies, papers, fashion, driving and movielens", hint=hint)
         if keep is not None:
             _copy(folder, keep, sample)
         if sample is Sample.helpdesk:
@@ -147,7 +110,6 @@ def demo_command(
 
 
 def _helpdesk(folder: Path, keep: Path | None) -> None:
-    from rankjury.cli.shared.options import ScoringOptions, assess_files
     from rankjury.reporting.console import print_report
 
     scoring = ScoringOptions(
@@ -157,7 +119,7 @@ def _helpdesk(folder: Path, keep: Path | None) -> None:
     )
     runs = [str(folder / "bm25.trec"), str(folder / "dense.trec")]
     gold = str(folder / "qrels.trec")
-    report = assess_files(gold, runs, None, scoring.resampling(), scoring, runs[0], [Path(_PAGE)])
+    report = assess_files(gold, runs, None, scoring.resampling(), scoring, runs[0], [Path("report.html")])
     report = replace(report, provenance={"name": "40 questions to a help desk"})
     print("40 questions to a help desk of 90 articles, graded 0 to 3:\n")
     shown = replace(report, queries=replace(report.queries, names={})) if report.queries else report
@@ -178,17 +140,25 @@ def _run_plan(folder: Path, sample: Sample, output: Path | None, keep: Path | No
     from rankjury.core.temp_files import TemporaryFolder
 
     plan = str((keep or folder) / "rankjury.toml")
-    if output is None and keep is None:
-        with TemporaryFolder("demo") as nowhere:
-            with _ignore_verdict():
-                run_and_print(plan, Path(nowhere), next_step=None, list_files=False)
-            _write_page((Path(nowhere) / _PAGE).read_text(encoding="utf-8"), sample)
-        say(f"Next: rankjury demo {sample} --keep rankjury-{sample}, then change its rankjury.toml")
-        return
-    again, report = _NEXT[sample.value]
-    next_step = f"Next: rankjury {again} {plan}" if keep else f"Next: rankjury gate targets.toml {output}/{report}"
-    with _ignore_verdict():
-        run_and_print(plan, output or keep, next_step=next_step)
+    command, report = {
+        Sample.movies: ("tune", "rankjury.json"),
+        Sample.papers: ("run", "report.json"),
+        Sample.fashion: ("sweep", "reports/eval_*_hnsw.json"),
+    }[sample]
+    next_step = f"Next: rankjury {command} {plan}" if keep else f"Next: rankjury gate targets.toml {output}/{report}"
+    with TemporaryFolder("demo") as scratch:
+        target = output or keep
+        try:
+            if target is not None:
+                run_and_print(plan, target, next_step=next_step)
+            else:
+                run_and_print(plan, Path(scratch), next_step=None, list_files=False)
+        except typer.Exit as ended:
+            if ended.exit_code not in (4, 5):  # a demo that shows a failed target has not failed
+                raise
+        if target is None:
+            _write_page((Path(scratch) / "report.html").read_text(encoding="utf-8"), sample)
+            say(f"Next: rankjury demo {sample} --keep rankjury-{sample}, then change its rankjury.toml")
 
 
 def _write_page(page: str, sample: Sample) -> None:
@@ -205,16 +175,6 @@ def _write_page(page: str, sample: Sample) -> None:
         say(f"Wrote {path} (offline, {len(page.encode()) / 1000:.0f} KB): open it in a browser")
 
 
-@contextmanager
-def _ignore_verdict() -> Iterator[None]:
-    """Ignore the exit code of a failed target: a demo that shows one has not failed."""
-    try:
-        yield
-    except typer.Exit as ended:
-        if ended.exit_code not in (4, 5):
-            raise
-
-
 def _user_papers(folder: Path, output: Path | None) -> None:
     """Compare the matrices of a folder: one whose name begins with reference, and the others."""
     from rankjury.cli.agree import AgreementOptions, agreement_plan
@@ -227,29 +187,30 @@ def _user_papers(folder: Path, output: Path | None) -> None:
     found = scan_folder(folder)
     reference = found.reference
     if reference is None or len(found.vectors) < 2:
-        raise DataError(
-            f"found vectors: {', '.join(found.vectors) or 'none'}",
-            where=str(folder),
-            expected="a file named reference… and at least one other",
-        )
+        expected = "a file named reference… and at least one other"
+        raise DataError(f"found vectors: {', '.join(found.vectors) or 'none'}", where=str(folder), expected=expected)
     names = [reference, *(name for name in found.vectors if name != reference)]
     paths = [str(folder / name) for name in names]
     spaces = [read_vectors(path) for path in paths]
-    cuts = [k for k in _CUTOFFS if k < len(spaces[0])] or _CUTOFFS[:1]
-    truncate = [_TRUNCATION] if all(space.dimensions > _TRUNCATION for space in spaces[1:]) else []
-    content = agreement_plan(paths, cuts, AgreementOptions(truncate=truncate, dtype=["int8"]), write=output is not None)
-    next_step = "" if output else "Next: keep tables, plot and report with -o results"
-    run_and_print(content, output, next_step=next_step)
+    cuts = [k for k in (1, 3, 5, 10, 20, 50) if k < len(spaces[0])] or [1]
+    truncate = [128] if all(space.dimensions > 128 for space in spaces[1:]) else []
+    options = AgreementOptions(truncate=truncate, dtype=["int8"])
+    content = agreement_plan(paths, cuts, options, write=output is not None)
+    run_and_print(content, output, next_step="" if output else "Next: keep tables, plot and report with -o results")
 
 
 def _copy(folder: Path, target: Path, sample: Sample) -> None:
     from rankjury.io.atomic import make_folder, write_files
 
     make_folder(target)
-    for name in _FILES[sample.value]:
-        if (target / name).is_file() and (target / name).read_bytes() != (folder / name).read_bytes():
-            raise UsageError(f"another {target / name} is there already", hint="Name another folder with --keep.")
-    contents: dict[Path, str | bytes] = {target / name: (folder / name).read_bytes() for name in _FILES[sample.value]}
+    contents: dict[Path, str | bytes] = {
+        target / file.name: file.read_bytes()
+        for file in folder.iterdir()
+        if file.name != "README.md" and file.is_file()
+    }
+    for path, content in contents.items():
+        if path.is_file() and path.read_bytes() != content:
+            raise UsageError(f"another {path} is there already", hint="Name another folder with --keep.")
     if sample is not Sample.helpdesk:
         from rankjury.cli.schema import schema_text
         from rankjury.plan.draft import SCHEMA_FILE
@@ -276,30 +237,31 @@ def _run_plans(folder: Path, sample: Sample, output: Path) -> None:
         run_and_print(str(folder / plan), output, next_step=next_step)
 
 
-def _user_clips(table: AnnotatedTable, vectors: str | None, output: Path | None) -> None:
+def _user_clips(path: Path, annotations: AnnotationOptions, vectors: str | None, output: Path | None) -> None:
     """Evaluate clip → clip on a table of annotations; without vectors, the annotations are embedded."""
     from rankjury.cli.run import run_and_print
     from rankjury.core.temp_files import TemporaryFolder
 
+    gold = {
+        "kind": "keywords",
+        "path": str(path),
+        "id": annotations.id_column,
+        "groups": annotations.groups(),
+        "select": list(annotations.select or ()),
+        "separator": annotations.separator,
+    }
     with TemporaryFolder("demo") as scratch:
         if vectors is None:
+            vectors = str(Path(scratch) / "vectors.npz")
             try:
-                vectors = _embed_clips(table, Path(scratch) / "vectors.npz")
+                _embed_clips(path, annotations, Path(vectors))
             except MissingExtra as error:
                 error.hint = f"{error.hint}, or give the clips' vectors with --vectors FILE."
                 raise
             rendering = "no vectors were given: clips are embedded by a text rendering of their own annotations"
             warn([f"{rendering}, so that the figures show the protocol at work, and not how good any video model is"])
-        gold = {
-            "kind": "keywords",
-            "path": str(table.path),
-            "id": table.id_column,
-            "groups": table.groups,
-            "select": list(table.select),
-            "separator": table.separator,
-        }
         content = {
-            "name": table.path.stem,
+            "name": path.stem,
             "gold": gold,
             "systems": {"embedding": {"kind": "vectors", "path": vectors}, "random": {"kind": "random"}},
             "measures": ["Recall", "Precision", "NDCG", "MAP"],
@@ -312,17 +274,16 @@ def _user_clips(table: AnnotatedTable, vectors: str | None, output: Path | None)
         run_and_print(content, output, next_step=next_step)
 
 
-def _embed_clips(table: AnnotatedTable, path: Path) -> str:
+def _embed_clips(table: Path, options: AnnotationOptions, output: Path) -> None:
     from rankjury.io.vectors.write import write_vectors
-    from rankjury.labeling.keywords.annotations import annotations_corpus, read_annotations
+    from rankjury.labeling.keywords.annotations import annotations_corpus
     from rankjury.retrieval.embedding.embed import embed, find_model
 
     model = find_model("wordllama")
-    annotations = read_annotations(table.path, table.groups, id_column=table.id_column, separator=table.separator)
+    corpus = annotations_corpus(options.read(table))
     with show_progress() as progress:
-        vectors = embed(annotations_corpus(annotations), model, progress=progress.step("Embedding the annotations"))
-    write_vectors(path, vectors, {"model": model.name}, dtype="float32")
-    return str(path)
+        vectors = embed(corpus, model, progress=progress.step("Embedding the annotations"))
+    write_vectors(output, vectors, {"model": model.name}, dtype="float32")
 
 
 def _user_log(folder: Path, output: Path | None) -> None:
@@ -331,9 +292,8 @@ def _user_log(folder: Path, output: Path | None) -> None:
     from rankjury.recsys.data.movielens import find_companions
 
     if not folder.exists():
-        raise DataError(
-            "no such folder", where=str(folder), expected="a MovieLens release: ratings.dat, ratings.csv or u.data"
-        )
+        expected = "a MovieLens release: ratings.dat, ratings.csv or u.data"
+        raise DataError("no such folder", where=str(folder), expected=expected)
     items, users = find_companions(folder)
     companions = {name: str(file) for name, file in (("items", items), ("users", users)) if file}
     beyond = ["coverage@10", "novelty@10", *(["diversity@10"] if items else [])]

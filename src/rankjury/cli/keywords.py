@@ -6,16 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from rankjury.cli.shared.console import check_standard_input, print_json, say, show_progress, warn
-from rankjury.cli.shared.options import (
-    SEPARATOR,
-    GroupOption,
-    IdOption,
-    JsonOption,
-    QuietOption,
-    SelectOption,
-    SeparatorOption,
-    parse_groups,
-)
+from rankjury.cli.shared.options import AnnotationOptions, JsonOption, QuietOption, expand_options
 from rankjury.core.text import plural
 from rankjury.errors import UsageError, install_command
 
@@ -56,7 +47,9 @@ _MAX_MISTAKES = 10
 _SCHEMA = "rankjury.keywords/1"
 
 
+@expand_options
 def keywords_command(
+    options: AnnotationOptions,
     vocabulary: Annotated[str, typer.Option(metavar="FILE", help="Annotated items: .csv, .tsv, .jsonl or .parquet.")],
     texts: Annotated[
         list[str] | None, typer.Argument(metavar="[TEXT]...", help="What to map.", show_default=False)
@@ -67,10 +60,6 @@ def keywords_command(
     check: Annotated[
         str | None, typer.Option(metavar="FILE", help="Measure the mapping on texts with keywords given by people.")
     ] = None,
-    group: GroupOption = None,
-    select: SelectOption = None,
-    id_column: IdOption = None,
-    separator: SeparatorOption = SEPARATOR,
     method: Annotated[
         list[str] | None, typer.Option(metavar="METHOD", help="exact, embedding or keybert; repeat it to see several.")
     ] = None,
@@ -100,10 +89,9 @@ def keywords_command(
     if check is None and not texts and file is None:
         hint = 'rankjury keywords "cyclist entering ego lane" --vocabulary clips.csv'
         raise UsageError("no text was given", expected="a text, --file or --check", hint=hint)
-    from rankjury.labeling.keywords.annotations import read_annotations
     from rankjury.labeling.keywords.mapping import MappingSettings
 
-    annotations = read_annotations(vocabulary, parse_groups(group), id_column=id_column, separator=separator)
+    annotations = options.read(vocabulary)
     warn(annotations.notes)
     known = annotations.vocabulary
     methods = method or _default_methods(model, every=check is not None, mmr=diversity is not None)
@@ -114,14 +102,14 @@ def keywords_command(
         for name in dict.fromkeys(methods)
     ]
     if check is not None:
-        _check(check, known, settings, select, separator, as_json=as_json)
+        _check(check, known, settings, options, as_json=as_json)
     else:
         texts = list(texts or ())
         if file is not None:
             from rankjury.labeling.products.query_sets import read_queries
 
             texts += read_queries(file, repeats=True)["text"].to_list()
-        _map(texts, known, settings, select, as_json=as_json)
+        _map(texts, known, settings, options.select, as_json=as_json)
 
 
 def _default_methods(model: str, *, every: bool, mmr: bool) -> list[str]:
@@ -196,19 +184,20 @@ def _check(
     path: str,
     vocabulary: "Vocabulary",
     settings: "list[MappingSettings]",
-    select: list[str] | None,
-    separator: str,
+    options: AnnotationOptions,
     *,
     as_json: bool,
 ) -> None:
     from rankjury.labeling.keywords.quality import compare_mappings, read_labelled_texts
 
-    labelled = read_labelled_texts(path, vocabulary, separator=separator)
+    labelled = read_labelled_texts(path, vocabulary, separator=options.separator)
     texts = [labelled_text.text for labelled_text in labelled]
     measured = {}
-    for name, (_, extractions) in _map_by_method(texts, vocabulary, settings, select).items():
+    for name, (_, extractions) in _map_by_method(texts, vocabulary, settings, options.select).items():
         numbers = [frozenset(extraction.numbers(vocabulary)) for extraction in extractions]
-        judged = compare_mappings(numbers, [labelled_text.numbers for labelled_text in labelled], vocabulary, select)
+        judged = compare_mappings(
+            numbers, [labelled_text.numbers for labelled_text in labelled], vocabulary, options.select
+        )
         measured[name] = judged.whole, judged.by_group, judged.mistakes(texts)
     if as_json:
         quality = {

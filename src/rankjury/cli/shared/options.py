@@ -4,6 +4,7 @@ import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from enum import StrEnum
+from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
@@ -15,6 +16,7 @@ from rankjury.scale.evaluate_files import evaluate_files, name_systems
 
 if TYPE_CHECKING:
     from rankjury.evaluation.report import Report
+    from rankjury.labeling.keywords.annotations import Annotations
     from rankjury.recsys.data.log import Log
     from rankjury.stats.resampling import Resampling
 
@@ -92,24 +94,8 @@ BaselineOption = Annotated[
     str | None, typer.Option("--baseline", "-b", metavar="NAME", help="The system to compare with: its name or file.")
 ]
 
-SEPARATOR = "|"
-GroupOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--group",
-        metavar="NAME=COLUMN[,COLUMN]",
-        help="The columns of a semantic group; repeat it. Without it every column is a group.",
-    ),
-]
-SelectOption = Annotated[
-    list[str] | None,
-    typer.Option("--select", metavar="GROUP", help="A group that counts; repeat it. Without it all do."),
-]
 IdOption = Annotated[
     str | None, typer.Option("--id", metavar="COLUMN", help="The column of ids, where its name does not tell.")
-]
-SeparatorOption = Annotated[
-    str, typer.Option("--separator", metavar="TEXT", help="The text between the keywords of a cell.")
 ]
 
 _SLICES = "Break down by attributes of queries: queries.csv:type,length(quantiles=3),type*lang."
@@ -229,6 +215,41 @@ class LogOptions:
         return read_log(path, **columns, format=self.form, scale=scale)
 
 
+@dataclass(frozen=True)
+class AnnotationOptions:
+    """Options of the commands that read a table of annotations."""
+
+    group: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=COLUMN[,COLUMN]",
+            help="The columns of a semantic group; repeat it. Without it every column is a group.",
+        ),
+    ] = None
+    select: Annotated[
+        list[str] | None, typer.Option(metavar="GROUP", help="A group that counts; repeat it. Without it all do.")
+    ] = None
+    id_column: IdOption = None
+    separator: Annotated[str, typer.Option(metavar="TEXT", help="The text between the keywords of a cell.")] = "|"
+
+    def groups(self) -> dict[str, list[str]] | None:
+        """Return the columns of each group, such as ``object=pv_object_type,pv_size``; None if there are none."""
+        groups: dict[str, list[str]] = {}
+        for text in self.group or ():
+            name, equals, columns = text.partition("=")
+            listed = [column.strip() for column in columns.split(",") if column.strip()]
+            if not equals or not name.strip() or not listed:
+                raise UsageError(f"cannot read --group {text!r}", expected="a name and columns: object=pv_object_type")
+            groups.setdefault(name.strip(), []).extend(listed)
+        return groups or None
+
+    def read(self, path: str | Path) -> "Annotations":
+        """Read the table."""
+        from rankjury.labeling.keywords.annotations import read_annotations
+
+        return read_annotations(path, self.groups(), id_column=self.id_column, separator=self.separator)
+
+
 def expand_options(command: Callable[..., None]) -> Callable[..., None]:
     """Replace each parameter of a command that is a dataclass of options by these options, behind the other ones."""
     hints = get_type_hints(command, include_extras=True)
@@ -247,6 +268,7 @@ def expand_options(command: Callable[..., None]) -> Callable[..., None]:
             for option in fields(group)
         ]
 
+    @wraps(command)
     def with_options(**values: Any) -> None:
         built = {
             name: group(**{option.name: values.pop(option.name) for option in fields(group)})
@@ -256,7 +278,6 @@ def expand_options(command: Callable[..., None]) -> Callable[..., None]:
 
     with_options.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     with_options.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
-    with_options.__doc__ = command.__doc__
     return with_options
 
 
@@ -312,26 +333,3 @@ def assess_files(
         hint = "Single queries are not on the page: rankjury evaluate --per-query writes their scores."
         say(hint)
     return report
-
-
-@dataclass(frozen=True)
-class AnnotatedTable:
-    """A table of annotations, and the options to read it by."""
-
-    path: Path
-    groups: dict[str, list[str]] | None
-    select: tuple[str, ...]
-    id_column: str | None
-    separator: str
-
-
-def parse_groups(texts: list[str] | None) -> dict[str, list[str]] | None:
-    """Return the columns of each group, of texts such as ``object=pv_object_type,pv_size``; None if there are none."""
-    groups: dict[str, list[str]] = {}
-    for text in texts or ():
-        name, equals, columns = text.partition("=")
-        listed = [column.strip() for column in columns.split(",") if column.strip()]
-        if not equals or not name.strip() or not listed:
-            raise UsageError(f"cannot read --group {text!r}", expected="a name and columns: object=pv_object_type")
-        groups.setdefault(name.strip(), []).extend(listed)
-    return groups or None
