@@ -23,7 +23,6 @@ from rankjury.errors import DataError
 if TYPE_CHECKING:
     from rankjury.evaluation.gate import Gate
     from rankjury.evaluation.report import Report
-    from rankjury.plan.run import PlanResult
     from rankjury.tracking.archive.archive import Archive
 
 GROUP = "Plans"
@@ -73,18 +72,12 @@ def run_and_print(
 ) -> None:
     """Run a plan, write its files, and print its report, warnings and what to do next.
 
-    Args:
-        plan: A plan file, or the content of a plan, whose paths are relative to the current folder.
-        output: The folder for the plan's files; None: that of the plan.
-        strict: Whether an unsure verdict is an exit code.
-        as_json: Whether to print the report as JSON.
-        next_step: The hint at the end; empty: the default one; None: none.
-        list_files: Whether to name the files that were written.
-        dsn: The database of the plan's pgvector indexes.
-        archive: Where to keep the run.
+    A plan that is given by its content has paths relative to the current folder. The empty ``next_step`` is the default
+    hint at the end, None is none.
     """
     from rankjury.plan.parse import check_plan, read_plan
     from rankjury.plan.run import run_checked_plan
+    from rankjury.tracking.archive.files import is_write_protected
 
     checked = read_plan(plan) if isinstance(plan, str) else check_plan(plan, str(plan["name"]), Path())
     if dsn is not None:
@@ -115,34 +108,31 @@ def run_and_print(
         warn([f"nothing was written to {output}: the plan has no outputs"])
     if result.written and list_files:
         say(f"Wrote {', '.join(map(str, result.written))}")
-    code = _say_archived(result, archive)
-    if next_step is not None and not as_json:
-        reports = [path for path, writer in result.written.items() if writer.is_report]
-        say(next_step or _next_step(checked.where, reports, kept=result.record is not None))
-    if (gate is not None and gate.exit_code) or code:
-        raise typer.Exit((gate.exit_code if gate is not None else 0) or code)
-
-
-def _say_archived(result: "PlanResult", archive: "Archive | None") -> int:
-    """Say what became of storing the run, and return the exit code.
-
-    An archive that may not be written to is the user's choice, and no failure.
-    """
-    from rankjury.tracking.archive.files import is_write_protected
-
+    code = 0
     error = result.archive_error
-    if error is not None and is_write_protected(error):
+    if error is not None and is_write_protected(error):  # such an archive is the user's choice, and no failure
         warn([f"the run was not kept: {error}"])
     elif error is not None:
         print_error(f"error: {error}")
-        return error.exit_code
-    if result.record is not None and archive is not None:
+        code = error.exit_code
+    elif result.record is not None and archive is not None:
         say(f"Kept as {result.record.name} in {archive.path}")
     if result.repeats is not None:
         earlier, same = result.repeats
         found = "every figure is equal to the last digit" if same else "but not all figures are equal"
         say(f"The same plan and inputs as {earlier}: {found}")
-    return 0
+    if next_step is not None and not as_json:
+        reports = [path for path, writer in result.written.items() if writer.is_report]
+        if reports:
+            default = f"Next: decide with rankjury gate targets.toml {reports[0]}"
+        elif result.record is not None:
+            default = "Next: rankjury show latest, rankjury history, or decide with rankjury gate targets.toml latest"
+        else:
+            default = f'Next: keep the results with outputs = ["report.json"] in {checked.where}'
+        say(next_step or default)
+    code = (gate.exit_code if gate is not None else 0) or code
+    if code:
+        raise typer.Exit(code)
 
 
 def show(report: "Report", gate: "Gate | None", name: str | None) -> None:
@@ -157,11 +147,3 @@ def show(report: "Report", gate: "Gate | None", name: str | None) -> None:
     if gate is not None:
         print()
         print_gate(gate)
-
-
-def _next_step(plan: str, reports: list[Path], *, kept: bool) -> str:
-    if reports:
-        return f"Next: decide with rankjury gate targets.toml {reports[0]}"
-    if kept:
-        return "Next: rankjury show latest, rankjury history, or decide with rankjury gate targets.toml latest"
-    return f'Next: keep the results with outputs = ["report.json"] in {plan}'

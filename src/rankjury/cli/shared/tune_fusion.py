@@ -129,9 +129,9 @@ def _from_files(files: list[str], system: str | None, measure: str | None) -> _T
         raise UsageError("--system is for a plan", expected="rankjury tune PLAN --system NAME")
     if len(runs) < 2:
         raise UsageError("found one run", expected="two or more: rankjury tune GOLD RUN RUN…")
-    (asked,) = resolve_measures(one_measure(measure or "ndcg@10"))
+    (named,) = resolve_measures(one_measure(measure or "ndcg@10"))
     rankings = {name: read_run(run) for name, run in zip(name_systems(runs), runs, strict=True)}
-    return _Task(read_gold(gold), rankings, asked, Fusion(), in_use=False)
+    return _Task(read_gold(gold), rankings, named, Fusion(), in_use=False)
 
 
 def _from_plan(checked: "CheckedPlan", system: str | None, measure: str | None, progress: "Progress") -> _Task:
@@ -143,23 +143,20 @@ def _from_plan(checked: "CheckedPlan", system: str | None, measure: str | None, 
 
     fused = {name: table for name, table in checked.plan.systems.items() if isinstance(table, FusionSystem)}
     if system is None and len(fused) != 1:
-        raise UsageError(
-            f"the plan has {len(fused)} fused systems",
-            where=checked.where,
-            expected="one, or --system NAME of one of them",
-        )
+        expected = "one, or --system NAME of one of them"
+        raise UsageError(f"the plan has {len(fused)} fused systems", where=checked.where, expected=expected)
     if system is not None and system not in fused:
         raise UnknownName("fused system", system, fused, where=checked.where)
     name = system or next(iter(fused))
-    asked = next(named for named in checked.asked if named.label == checked.headline[0])
+    named = next(named for named in checked.asked if named.label == checked.headline[0])
     if measure is not None:
         conventions = checked.plan.conventions
-        (asked,) = resolve_measures(one_measure(measure), conventions.dialect, conventions.overrides())
+        (named,) = resolve_measures(one_measure(measure), conventions.dialect, conventions.overrides())
     chosen_on = with_validation_window(checked)
     if chosen_on.plan.gold != checked.plan.gold:
         warn(["weights are chosen on the validation window, not on the window of the plan"])
     gold, rankings, closed = load_rankings(chosen_on, name, progress)
-    return _Task(gold, rankings, asked, fused[name].fusion(), True, closed, checked.plan.statistics.model_dump())
+    return _Task(gold, rankings, named, fused[name].fusion(), True, closed, checked.plan.statistics.model_dump())
 
 
 def _show(tuning: "Tuning") -> None:

@@ -30,10 +30,8 @@ if TYPE_CHECKING:
     from rankjury.stats.resampling import Resampling
 
 FOLDER = "rankjury-tune"
-_SCHEMA = "rankjury.tuning-models/1"
 _MAX_TRIALS = 20
 _MAX_FAILED = 5
-_TRIALS = "trials.json"
 _SEARCHES = ("grid", "random")
 _REFITS = ("train", "train+validation")
 
@@ -72,6 +70,8 @@ def tune_models(
     """Try settings, choose the best, report; with --final evaluate the choice on the test window."""
     from rankjury.io.atomic import make_folder, together, write_text
     from rankjury.plan.outputs import write_outputs
+    from rankjury.plan.run import execute_plan
+    from rankjury.plan.trials import with_settings
     from rankjury.stats.resampling import Resampling
 
     resampling = Resampling(**(checked.plan.statistics.model_dump() | statistics))
@@ -84,25 +84,54 @@ def tune_models(
     }
     changed = {name: value for name, value in replaced.items() if value is not None}
     tunings = _run_trials(checked, names, changed, options, resampling)
-    outcome, final = None, None
-    if options.final and all(tuning.best is not None for tuning in tunings):
-        outcome, final = _open_test(checked, tunings, options, output)
-    text = _to_json(tunings, checked, outcome, final)
+    form: dict[str, Any] = {
+        "schema": "rankjury.tuning-models/1",
+        "rankjury": __version__,
+        "made": timestamp(),
+        "plan": Path(checked.where).name,
+        "systems": [tuning.to_json() for tuning in tunings],
+        "final": None,
+    }
+    outcome, final = None, checked
+    chosen = {tuning.system: tuning.best.params for tuning in tunings if tuning.best is not None}
+    if options.final and len(chosen) == len(tunings):
+        tuned = ", ".join(
+            f"{tuning.system} ({len(tuning.trials):,} trials, {tuning.measure} on {tuning.window})"
+            for tuning in tunings
+        )
+        final = with_settings(checked, chosen, tuned, options.refit)
+        with show_progress() as progress:
+            outcome = execute_plan(final, progress, output)
+        form["final"] = {
+            "window": "test",
+            "fit_on": getattr(final.plan.gold, "fit_on", None),
+            "params": {system: dict(params) for system, params in chosen.items()},
+            "report": outcome.report.to_json(),
+            "gate": None if outcome.gate is None else outcome.gate.to_json(),
+        }
+    text = json_text(form)
     written: list[Path] = []
     with together():
-        if outcome is not None and final is not None:
+        if outcome is not None:
             written += write_outputs(final, outcome.report, output, outcome.gate)
         if output is not None:
             if options.final:
                 make_folder(output)
-            file = output / _TRIALS if options.final else output
+            file = output / "trials.json" if options.final else output
             write_text(file, text)
             written.append(file)
     with ignore_broken_pipe():
         if as_json:
             print_json(text)
         else:
-            _show(tunings, outcome, final)
+            _print_tunings(tunings, outcome, final)
+    _warn(tunings, outcome)
+    if written:
+        say(f"Wrote {', '.join(map(str, written))}")
+    _end(tunings, outcome, checked, options, hints=not as_json)
+
+
+def _warn(tunings: "list[ModelTuning]", outcome: "Outcome | None") -> None:
     for tuning in tunings:
         notes = list(tuning.notes)
         if tuning.failed and tuning.best is not None:
@@ -111,9 +140,6 @@ def tune_models(
         warn([f"{tuning.system}: {note}" for note in notes])
     if outcome is not None:
         warn([*outcome.report.warning_lines, *(outcome.gate.notes if outcome.gate is not None else ())])
-    if written:
-        say(f"Wrote {', '.join(map(str, written))}")
-    _end(tunings, outcome, checked, options, hints=not as_json)
 
 
 def _check(checked: "CheckedPlan", system: str | None, options: ModelOptions, output: Path | None) -> list[str]:
@@ -182,33 +208,16 @@ def _run_trials(
     return tunings
 
 
-def _open_test(
-    checked: "CheckedPlan", tunings: "list[ModelTuning]", options: ModelOptions, output: Path | None
-) -> "tuple[Outcome, CheckedPlan]":
-    """Run the plan on its test window, with the chosen settings."""
-    from rankjury.plan.run import execute_plan
-    from rankjury.plan.trials import with_settings
-
-    chosen = {tuning.system: tuning.best.params for tuning in tunings if tuning.best is not None}
-    tuned = ", ".join(
-        f"{tuning.system} ({len(tuning.trials):,} trials, {tuning.measure} on {tuning.window})" for tuning in tunings
-    )
-    final = with_settings(checked, chosen, tuned, options.refit)
-    with show_progress() as progress:
-        return execute_plan(final, progress, output), final
-
-
-def _show(tunings: "list[ModelTuning]", outcome: "Outcome | None", final: "CheckedPlan | None") -> None:
+def _print_tunings(tunings: "list[ModelTuning]", outcome: "Outcome | None", final: "CheckedPlan") -> None:
     from rankjury.cli.run import show
     from rankjury.reporting.console import console
 
     for number, tuning in enumerate(tunings):
         print("\n" * (number > 0), end="")
         _print_trials(tuning)
-    if outcome is not None and final is not None:
-        print()
+    if outcome is not None:
         learnt = str(getattr(final.plan.gold, "fit_on", "train")).replace("+", " and ")
-        console().print(f"The test window, opened with the chosen settings (learnt from {learnt}):")
+        console().print(f"\nThe test window, opened with the chosen settings (learnt from {learnt}):")
         show(outcome.report, outcome.gate, final.plan.name)
 
 
@@ -290,25 +299,3 @@ def as_toml(params: "Params") -> str:
     """Return ``{ factors = 64, alpha = 0.5 }``, as a plan spells it."""
     inside = ", ".join(f"{name} = {dumps(value, ensure_ascii=False)}" for name, value in params.items())
     return f"{{ {inside} }}" if inside else "{}"
-
-
-def _to_json(
-    tunings: "list[ModelTuning]", checked: "CheckedPlan", outcome: "Outcome | None", final: "CheckedPlan | None"
-) -> str:
-    form: dict[str, Any] = {
-        "schema": _SCHEMA,
-        "rankjury": __version__,
-        "made": timestamp(),
-        "plan": Path(checked.where).name,
-        "systems": [tuning.to_json() for tuning in tunings],
-        "final": None,
-    }
-    if outcome is not None and final is not None:
-        form["final"] = {
-            "window": "test",
-            "fit_on": getattr(final.plan.gold, "fit_on", None),
-            "params": {tuning.system: dict(tuning.best.params) for tuning in tunings if tuning.best is not None},
-            "report": outcome.report.to_json(),
-            "gate": None if outcome.gate is None else outcome.gate.to_json(),
-        }
-    return json_text(form)
