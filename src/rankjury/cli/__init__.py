@@ -13,6 +13,7 @@ import re
 import sys
 from functools import cache
 from importlib import import_module
+from json import dumps
 from pkgutil import iter_modules
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -50,6 +51,7 @@ _ASCII = {
 }
 """How rankjury's own signs are written where the encoding of a stream has none of them."""
 _THREADS = ("POLARS_MAX_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "RANKJURY_THREADS")
+_NUMBER = re.compile(r"\s*\d{1,8}\s*", re.ASCII)
 _MOST_THREADS = 1024
 """Polars starts as many as it is told to: a million of them never end starting."""
 _WAITING = "14"
@@ -247,29 +249,20 @@ def _escape_characters(error: UnicodeError) -> tuple[str, int]:
     """Write rankjury's own signs in ASCII and any other character as JSON escapes it."""
     if not isinstance(error, UnicodeEncodeError):
         raise error
-    shown = "".join(_ASCII.get(character) or _as_json(character) for character in error.object[error.start : error.end])
-    return shown, error.end
-
-
-def _as_json(character: str) -> str:
-    octets = character.encode("utf-16-be", "surrogatepass")
-    return "".join(f"\\u{octets[place : place + 2].hex()}" for place in range(0, len(octets), 2))
+    characters = error.object[error.start : error.end]
+    return "".join(_ASCII.get(character) or dumps(character)[1:-1] for character in characters), error.end
 
 
 def _drop_unusable_threads() -> None:
     """Ignore numbers of threads that are not numbers from 1 on, and say so: Polars panics at some of them."""
     for name in _THREADS:
         given = os.environ.get(name)
-        if given is None or all(map(_is_usable, given.split(","))):  # OpenMP takes a number per level
+        numbers = [] if given is None else given.split(",")  # OpenMP takes a number per level
+        if given is None or all(_NUMBER.fullmatch(text) and 0 < int(text) <= _MOST_THREADS for text in numbers):
             continue
         del os.environ[name]
         shown = ascii(given[:40])
         print(f"warning: {name} is {shown} and ignored; expected a number from 1 to {_MOST_THREADS}", file=sys.stderr)
-
-
-def _is_usable(given: str) -> bool:
-    text = given.strip()
-    return text.isascii() and text.isdecimal() and len(text) < 9 and 0 < int(text) <= _MOST_THREADS
 
 
 def _mask_urls(message: str) -> str:

@@ -3,13 +3,14 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from os.path import exists
 from pathlib import Path
 from types import MappingProxyType
 from typing import Annotated, Any
 
 import typer
 
-from rankjury.cli.shared.console import check_standard_input, exists
+from rankjury.cli.shared.console import check_standard_input
 from rankjury.cli.shared.options import ExcludeSelfOption, JsonOption, MetricOption, QuietOption, expand_options
 from rankjury.errors import UnknownName, UsageError
 from rankjury.scale.evaluate_files import name_systems

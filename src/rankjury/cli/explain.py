@@ -5,15 +5,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from rankjury.cli.shared import options
 from rankjury.cli.shared.console import check_standard_input, print_json, say, show_progress, split_measures
-from rankjury.cli.shared.options import (
-    DuplicatesChoice,
-    DuplicatesOption,
-    FormatOption,
-    GoldArgument,
-    JsonOption,
-    QuietOption,
-)
 from rankjury.errors import UsageError
 
 if TYPE_CHECKING:
@@ -24,15 +17,15 @@ EPILOG = "Example: rankjury explain qrels.txt bm25.trec -m ndcg@10"
 
 
 def explain_command(
-    gold: GoldArgument,
+    gold: options.GoldArgument,
     run: Annotated[str, typer.Argument(metavar="RUN", help="The run file.")],
     measures: Annotated[
         list[str] | None, typer.Option("--measure", "-m", metavar="MEASURE", help="The measure in question.")
     ] = None,
-    as_json: JsonOption = False,
-    duplicates: DuplicatesOption = DuplicatesChoice.error,
-    form: FormatOption = None,
-    quiet: QuietOption = False,
+    as_json: options.JsonOption = False,
+    duplicates: options.DuplicatesOption = options.DuplicatesChoice.error,
+    form: options.FormatOption = None,
+    quiet: options.QuietOption = False,
 ) -> None:
     """Compute one measure under every dialect and every convention.
 

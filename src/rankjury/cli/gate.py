@@ -4,29 +4,22 @@ import os
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import fields, replace
+from os.path import exists
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from rankjury.cli.shared import options
 from rankjury.cli.shared.archive import find_run, load_report
 from rankjury.cli.shared.console import (
     check_distinct_outputs,
     check_folder,
     check_standard_input,
-    exists,
     ignore_broken_pipe,
     print_json,
     say,
     warn,
-)
-from rankjury.cli.shared.options import (
-    BaselineOption,
-    JsonOption,
-    ScoringOptions,
-    StrictOption,
-    assess_files,
-    expand_options,
 )
 from rankjury.errors import DataError, UsageError
 from rankjury.scale.evaluate_files import looks_like_path, name_systems
@@ -52,7 +45,7 @@ EPILOG = (
 )
 
 
-@expand_options
+@options.expand_options
 def gate_command(
     targets: Annotated[str, typer.Argument(metavar="TARGETS.toml", help="What must hold.", show_default=False)],
     files: Annotated[
@@ -61,14 +54,14 @@ def gate_command(
             metavar="REPORT | GOLD RUN…", help="A report, an archived run, or a gold and runs.", show_default=False
         ),
     ],
-    scoring: ScoringOptions,
-    baseline: BaselineOption = None,
-    strict: StrictOption = False,
+    scoring: options.ScoringOptions,
+    baseline: options.BaselineOption = None,
+    strict: options.StrictOption = False,
     output: Annotated[
         list[Path] | None,
         typer.Option("--output", "-o", metavar="FILE", help="Write the verdicts: .xml (JUnit), .md, .json; repeat it."),
     ] = None,
-    as_json: JsonOption = False,
+    as_json: options.JsonOption = False,
 ) -> None:
     """Check a report, or runs, against targets: pass, fail, or unsure."""
     from rankjury.evaluation.targets import parse_targets
@@ -126,12 +119,12 @@ def _beside(targets: str, text: str) -> str:
     return str(place / text) if name and exists(place / name) else text
 
 
-def _check_report(asked: "Targets", path: str, baseline: str | None, scoring: ScoringOptions) -> "Gate":
+def _check_report(asked: "Targets", path: str, baseline: str | None, scoring: options.ScoringOptions) -> "Gate":
     from rankjury.evaluation.gate import check_targets
     from rankjury.evaluation.report import looks_like_report, read_report
     from rankjury.io.source import Source
 
-    for option in fields(ScoringOptions):
+    for option in fields(options.ScoringOptions):
         if option.name != "quiet" and getattr(scoring, option.name) != option.default:
             raise UsageError(
                 f"--{option.name.replace('_', '-')} is for runs, and has no effect on a saved report",
@@ -154,7 +147,7 @@ def _check_report(asked: "Targets", path: str, baseline: str | None, scoring: Sc
 
 
 def _check_files(
-    asked: "Targets", targets: str, files: list[str], baseline: str | None, scoring: ScoringOptions
+    asked: "Targets", targets: str, files: list[str], baseline: str | None, scoring: options.ScoringOptions
 ) -> "tuple[Gate, Sequence[str]]":
     from rankjury.evaluation.gate import check_targets, target_measures
     from rankjury.evaluation.report import looks_like_report, read_report
@@ -170,6 +163,6 @@ def _check_files(
     if named and named not in runs and named not in name_systems(runs) and exists(named):
         runs = [named, *runs]
     measures = target_measures(asked.targets, [name for _, name, _ in scoring.figures()], targets) or None
-    report = assess_files(gold, runs, measures, scoring.resampling(), scoring, named)
+    report = options.assess_files(gold, runs, measures, scoring.resampling(), scoring, named)
     report = replace(report, source=", ".join(runs))
     return check_targets(asked.targets, report, other), report.warning_lines

@@ -1,11 +1,12 @@
 """rankjury init: a plan to start from."""
 
+from os.path import exists
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from rankjury.cli.shared.console import exists, say, warn
+from rankjury.cli.shared.console import say, warn
 from rankjury.cli.shared.options import PLAN_FILE, QuietOption
 from rankjury.errors import UsageError
 

@@ -1,13 +1,13 @@
 """rankjury log: a report to MLflow or Weights & Biases."""
 
 from enum import StrEnum
-from os.path import isdir
+from os.path import exists, isdir
 from typing import Annotated, Any
 
 import typer
 
 from rankjury.cli.shared.archive import ArchiveOption, open_archive
-from rankjury.cli.shared.console import exists, print_line, say, split_measures
+from rankjury.cli.shared.console import print_line, say, split_measures
 from rankjury.cli.shared.options import MeasuresOption, QuietOption
 from rankjury.errors import UsageError
 

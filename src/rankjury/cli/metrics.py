@@ -8,7 +8,7 @@ from rankjury.cli.shared.console import print_json
 from rankjury.cli.shared.options import JsonOption
 
 if TYPE_CHECKING:
-    from rankjury.measures.measure import Metric
+    from rankjury.measures.measure import Measure
 
 GROUP = "Evaluate"
 EPILOG = "Examples: rankjury metrics · rankjury metrics ndcg · rankjury metrics ndcg_cut_10"
@@ -45,13 +45,14 @@ def metrics_command(
         print(f"\n{HITS_NOTE}")
         print("One in full: rankjury metrics ndcg · dialects: rankjury metrics --dialects")
     else:
-        _print_one(resolve(name).measure.metric, name)
+        _print_metric(resolve(name).measure, name)
 
 
-def _print_one(metric: "Metric", asked: str) -> None:
-    from rankjury.measures.dialects import metric_facts, resolve
+def _print_metric(measure: "Measure", asked: str) -> None:
+    from rankjury.measures.dialects import metric_facts
     from rankjury.reporting.console import console
 
+    metric = measure.metric
     facts: dict[str, Any] = metric_facts(metric)
     out = console()
     out.print(f"{metric.name}: {metric.title}")
@@ -68,4 +69,4 @@ def _print_one(metric: "Metric", asked: str) -> None:
     for spelling, usual in facts["common_names"].items():
         out.print(f"{spelling} is what is usually called {usual}")
     if asked != metric.name:
-        out.print(f"\n{asked} is read as {resolve(asked).measure}")
+        out.print(f"\n{asked} is read as {measure}")

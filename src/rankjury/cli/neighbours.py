@@ -7,16 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from rankjury.cli.shared import options
 from rankjury.cli.shared.console import check_folder, print_json, say, say_own_item, show_progress, warn
-from rankjury.cli.shared.options import (
-    Backend,
-    ExcludeSelfOption,
-    JsonOption,
-    MasterOption,
-    MetricOption,
-    OnOption,
-    QuietOption,
-)
 from rankjury.errors import UsageError
 
 if TYPE_CHECKING:
@@ -47,29 +39,29 @@ def neighbours_command(
     ] = None,
     queries_ids: Annotated[str | None, typer.Option(metavar="FILE", help="Ids of the queries' rows.")] = None,
     k: Annotated[int, typer.Option("-k", help="How many to find for each query; 0: all.")] = 10,
-    metric: MetricOption = "cosine",
+    metric: options.MetricOption = "cosine",
     candidates: Annotated[
         str | None,
         typer.Option(metavar="FILE", help="Find only these ids, or each query's own: a table of query_id, item_id."),
     ] = None,
-    exclude_self: ExcludeSelfOption = None,
+    exclude_self: options.ExcludeSelfOption = None,
     output: Annotated[
         Path | None,
         typer.Option(
             "--output", "-o", metavar="FILE", help="Write the run: .parquet, .trec, .csv, .jsonl, .json, .gz."
         ),
     ] = None,
-    as_json: JsonOption = False,
-    on: OnOption = Backend.here,
-    master: MasterOption = None,
-    quiet: QuietOption = False,
+    as_json: options.JsonOption = False,
+    on: options.OnOption = options.Backend.here,
+    master: options.MasterOption = None,
+    quiet: options.QuietOption = False,
 ) -> None:
     """Find the exact nearest neighbours of vectors, and look at the space they are in."""
     if k < 0:
         raise UsageError(f"-k is {k}", expected="1 or more, or 0 for all")
     if queries_ids is not None and queries is None:
         raise UsageError("--queries-ids without --queries", hint="Ids of the items are --ids.")
-    if master is not None and on is not Backend.spark:
+    if master is not None and on is not options.Backend.spark:
         raise UsageError("--master without --on spark", expected="both, or neither")
     if output is not None:
         from rankjury.io.formats import FORMATS, form_to_write
@@ -89,13 +81,13 @@ def neighbours_command(
         pool = None if candidates is None else read_candidates(candidates)
     import polars as pl
 
-    if isinstance(pool, pl.DataFrame) and on is Backend.spark:
+    if isinstance(pool, pl.DataFrame) and on is options.Backend.spark:
         raise UsageError(
             "--on spark with each query's own candidates", where=candidates, expected="a list of ids, or all items"
         )
     with ExitStack() as stack:
         search = None
-        if on is Backend.spark:
+        if on is options.Backend.spark:
             from rankjury.scale.spark.neighbors import nearest_on_spark
             from rankjury.scale.spark.session import open_session
 

@@ -1,5 +1,6 @@
 """rankjury run: one plan, start to end."""
 
+from os.path import exists
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -7,7 +8,6 @@ import typer
 
 from rankjury.cli.shared.archive import ArchiveOption, open_archive
 from rankjury.cli.shared.console import (
-    exists,
     ignore_broken_pipe,
     print_error,
     print_json,
@@ -52,9 +52,8 @@ def run_command(
 ) -> None:
     """Carry out a plan: rank, score, compare, break down, check targets, write."""
     if plan == PLAN_FILE and not exists(plan):
-        raise DataError(
-            "no such file", where=plan, hint="rankjury init writes a plan; rankjury demo movies shows one at work."
-        )
+        hint = "rankjury init writes a plan; rankjury demo movies shows one at work."
+        raise DataError("no such file", where=plan, hint=hint)
     kept = None if no_archive else open_archive(archive)
     run_and_print(plan, output, strict=strict, as_json=as_json, dsn=dsn, archive=kept)
 

@@ -1,13 +1,12 @@
 """rankjury sweep: grids of index parameters, recall against latency."""
 
-from os.path import isdir
+from os.path import exists, isdir
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from rankjury.cli.shared.console import (
-    exists,
     ignore_broken_pipe,
     open_journal,
     print_error,

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from rankjury.cli.shared.options import JsonOption, QuietOption, expand_options
-from rankjury.cli.shared.tune_fusion import FusionOptions
-from rankjury.cli.shared.tune_models import ModelOptions
+from rankjury.cli.shared.tune_fusion import FusionOptions, tune_fusion
+from rankjury.cli.shared.tune_models import ModelOptions, tune_models
 from rankjury.errors import UnknownName, UsageError
 
 if TYPE_CHECKING:
@@ -63,9 +63,6 @@ def tune_command(
     quiet: QuietOption = False,
 ) -> None:
     """Tune the weights of a fusion by cross-validation, or the settings of recommenders on the validation window."""
-    from rankjury.cli.shared.tune_fusion import tune_fusion
-    from rankjury.cli.shared.tune_models import tune_models
-
     if models.window == "test" and not models.final:
         raise UsageError(
             "settings are not chosen on the test window: it could then no longer tell how good the choice is",

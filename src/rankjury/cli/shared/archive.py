@@ -2,13 +2,13 @@
 
 from collections.abc import Sequence
 from contextlib import suppress
-from os.path import isfile
+from os.path import exists, isfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rankjury.cli.shared.console import exists, say, warn
+from rankjury.cli.shared.console import say, warn
 from rankjury.errors import DataError, RankjuryError, UnknownName, UsageError
 from rankjury.scale.evaluate_files import looks_like_path
 

@@ -20,14 +20,10 @@ if TYPE_CHECKING:
 
 _STEERING = re.compile("[\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 _NOT_ASCII = re.compile("[^\x00-\x7e]")
+_MEASURE = re.compile(r"(?:\([^)]*\)?|[^, \t\n(])+")
 _SECONDS_BEFORE_PROGRESS = 2.0
 
 _quiet = False
-
-
-def exists(path: str | Path) -> bool:
-    """Whether a file is there; a name too long for one is not."""
-    return os.path.exists(path)
 
 
 def check_folder(path: Path, *, folder: bool = False) -> None:
@@ -115,22 +111,10 @@ def check_standard_input(paths: Iterable[str]) -> None:
 
 def split_measures(given: Iterable[str]) -> list[str]:
     """Measures from repeated options, each perhaps several split by blanks or commas (not those in brackets)."""
-    found = []
-    for text in given:
-        depth, current = 0, ""
-        for character in text:
-            depth += (character == "(") - (character == ")")
-            if depth == 0 and character in ", \t\n":
-                found.append(current)
-                current = ""
-            else:
-                current += character
-        found.append(current)
-    measures = [measure for measure in found if measure]
+    measures = [measure for text in given for measure in _MEASURE.findall(text)]
     if not measures:
-        raise UsageError(
-            "no measure was named", expected="something like -m ndcg@10", hint="rankjury metrics lists them."
-        )
+        expected = "something like -m ndcg@10"
+        raise UsageError("no measure was named", expected=expected, hint="rankjury metrics lists them.")
     return measures
 
 
@@ -209,14 +193,9 @@ def check_outputs(outputs: list[Path] | None, per_query: str | None = None, *, h
         target = Path(per_query)
         check_folder(target, folder=not target.suffix)
         if target.suffix:  # else it may be a folder, where scores are written in blocks
-            check_form(target)
+            from rankjury.reporting.writers import OutputRequest
 
-
-def check_form(path: Path) -> None:
-    """Refuse a file of the queries' scores that has no suffix of a table."""
-    from rankjury.reporting.writers import OutputRequest
-
-    OutputRequest(str(path), "queries").check()
+            OutputRequest(per_query, "queries").check()
 
 
 def print_result(
