@@ -32,8 +32,6 @@ if TYPE_CHECKING:
 _COMMANDS = tuple(module.name for module in iter_modules(__path__) if not module.ispkg)
 # The parser's own base class of errors; which module it lives in differs between releases of typer.
 _PARSER_ERROR: Any = next(base for base in typer.BadParameter.__mro__ if base.__name__ == "ClickException")
-
-
 _INTERRUPTED = 130
 """What the parser makes of KeyboardInterrupt, whichever signal raised it."""
 _URL = re.compile(r"\b([A-Za-z][A-Za-z0-9+.-]+):/{1,2}([^\s'\"]*[^\s'\".,;:])")
@@ -160,7 +158,11 @@ def main() -> None:
         ended = _reader_left() if sys.stdout is not stdout else exit_.code
     except OSError as error:
         if not error.filename and _current_folder_is_gone():
-            _fail("error: the current folder does not exist any more. Change to another folder.", _DATA, debug)
+            _fail(
+                "error: the current folder does not exist any more. Change to another folder.",
+                DataError.exit_code,
+                debug,
+            )
         where = error.filename or ("standard output" if error.errno in _FULL else "")
         what = f"error: {error.strerror or error}" + (f": {where}" if where else "")
         _fail(visible(shorten(_mask_urls(what), _LONGEST_MESSAGE), one_line=True), _DATA, debug)

@@ -13,8 +13,6 @@ from rankjury.errors import UsageError
 GROUP = "Data"
 EPILOG = "Example: rankjury convert run.trec.gz run.parquet"
 
-_NAMED = 5
-
 ConvertedKind = StrEnum("ConvertedKind", ["gold", "run"])
 
 
@@ -51,7 +49,7 @@ def convert_command(
         written = write(rows, target, chosen, to)
     if len(empty) and not kept:
         many = plural(len(empty), "query that found nothing is", "queries that found nothing are")
-        lost = f"{many} not in {target}, as {written} cannot express them: {join_names(empty[QUERY], _NAMED)}"
+        lost = f"{many} not in {target}, as {written} cannot express them: {join_names(empty[QUERY], 5)}"
         warn([f"{lost}. An evaluation will call them missing; convert to .json to keep them"])
     told = "" if kind else f" (read as a {chosen}; --kind says otherwise)"
     say(f"Wrote {target}: {frame.height:,} rows as {written}{told}")

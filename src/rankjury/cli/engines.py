@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from rankjury.cli.shared.console import print_json
 from rankjury.cli.shared.options import JsonOption
 from rankjury.cli.shared.params import NameArgument, list_or_show, params_as_json
 
@@ -24,11 +23,10 @@ def engines_command(name: NameArgument = None, as_json: JsonOption = False) -> N
     """List the vector indexes that a plan can try, or the parameters of one."""
     from rankjury.retrieval.engines.base import ENGINES
 
-    if not as_json:
-        list_or_show("engines", ENGINES, name, lambda kind: f"similarities: {', '.join(kind.metrics)}", _params)
-        return
-    kinds = {key: ENGINES.get(key) for key in ([name] if name is not None else ENGINES.names())}
-    print_json({key: _facts(kind) for key, kind in kinds.items()})
+    def note(kind: "type[Engine]") -> str:
+        return f"similarities: {', '.join(kind.metrics)}"
+
+    list_or_show("engines", ENGINES, name, _facts, note, _params, as_json=as_json)
 
 
 def _params(kind: "type[Engine]") -> dict[str, Mapping[str, "Param"]]:

@@ -44,7 +44,6 @@ _MAX_FULL_TEXTS = 5
 _MAX_HINTED = 20
 _MAX_DROPPED = 8
 _MAX_MISTAKES = 10
-_SCHEMA = "rankjury.keywords/1"
 
 
 @expand_options
@@ -113,10 +112,7 @@ def keywords_command(
 
 
 def _default_methods(model: str, *, every: bool, mmr: bool) -> list[str]:
-    """Return the methods to use where none was named; keybert is one of them only with MMR.
-
-    Without MMR, keybert maps as embedding does.
-    """
+    """Return the methods to use where none was named: keybert only with MMR, else it maps as embedding does."""
     from importlib.util import find_spec
 
     if model == "wordllama" and find_spec("wordllama") is None:
@@ -165,7 +161,7 @@ def _map(
             name: {"threshold": mapper.threshold, "texts": [extraction.to_json() for extraction in extractions]}
             for name, (mapper, extractions) in mapped.items()
         }
-        print_json({"schema": _SCHEMA, "vocabulary": _facts(vocabulary), "methods": methods})
+        _print_json(vocabulary, {"methods": methods})
         return
     if len(texts) <= _MAX_FULL_TEXTS:
         for place, text in enumerate(texts):
@@ -176,28 +172,18 @@ def _map(
     say("Next: --synonyms teaches it your words · --check measures it on texts whose keywords you know")
 
 
-def _facts(vocabulary: "Vocabulary") -> dict[str, Any]:
-    return {"source": vocabulary.source, "groups": vocabulary.by_group(range(len(vocabulary)))}
-
-
 def _check(
-    path: str,
-    vocabulary: "Vocabulary",
-    settings: "list[MappingSettings]",
-    options: AnnotationOptions,
-    *,
-    as_json: bool,
+    path: str, vocabulary: "Vocabulary", settings: "list[MappingSettings]", options: AnnotationOptions, *, as_json: bool
 ) -> None:
     from rankjury.labeling.keywords.quality import compare_mappings, read_labelled_texts
 
     labelled = read_labelled_texts(path, vocabulary, separator=options.separator)
-    texts = [labelled_text.text for labelled_text in labelled]
+    texts = [text.text for text in labelled]
+    wanted = [text.numbers for text in labelled]
     measured = {}
     for name, (_, extractions) in _map_by_method(texts, vocabulary, settings, options.select).items():
         numbers = [frozenset(extraction.numbers(vocabulary)) for extraction in extractions]
-        judged = compare_mappings(
-            numbers, [labelled_text.numbers for labelled_text in labelled], vocabulary, options.select
-        )
+        judged = compare_mappings(numbers, wanted, vocabulary, options.select)
         measured[name] = judged.whole, judged.by_group, judged.mistakes(texts)
     if as_json:
         quality = {
@@ -205,21 +191,22 @@ def _check(
                 "all": whole.to_json(),
                 "groups": {group: of_group.to_json() for group, of_group in by_group.items()},
                 "mistakes": [
-                    {
-                        "text": mistake.text,
-                        "missed": list(map(str, mistake.missed)),
-                        "wrong": list(map(str, mistake.wrong)),
-                    }
-                    for mistake in mistakes
+                    {"text": case.text, "missed": [*map(str, case.missed)], "wrong": [*map(str, case.wrong)]}
+                    for case in mistakes
                 ],
             }
             for name, (whole, by_group, mistakes) in measured.items()
         }
-        print_json({"schema": _SCHEMA, "vocabulary": _facts(vocabulary), "quality": quality})
+        _print_json(vocabulary, {"quality": quality})
         return
     _print_quality(measured)
     sys.stdout.flush()
     say(f"Measured on the {len(texts):,} texts of {path}. Next: --synonyms teaches it your words")
+
+
+def _print_json(vocabulary: "Vocabulary", content: dict[str, Any]) -> None:
+    facts = {"source": vocabulary.source, "groups": vocabulary.by_group(range(len(vocabulary)))}
+    print_json({"schema": "rankjury.keywords/1", "vocabulary": facts, **content})
 
 
 def _print_text(text: str, by_method: "dict[str, tuple[Mapper, Extraction]]", *, first: bool) -> None:
@@ -254,11 +241,11 @@ def _print_text(text: str, by_method: "dict[str, tuple[Mapper, Extraction]]", *,
 def _nearest(mapper: "Mapper", extraction: "Extraction") -> str:
     near = ", ".join(f"{match.keyword.name} {match.score:.2f} ({match.ngram})" for match in extraction.nearest)
     if mapper.threshold >= 1:
-        reason = "what stands in the text was dropped" if extraction.dropped else "none stands in the text"
-        return f": {reason}; nearest in spelling {near}" if near else f": {reason}"
-    nearer = f"comes nearer than {mapper.threshold:g}"
-    reason = f"what {nearer} was dropped" if extraction.dropped else f"nothing {nearer}"
-    return f": {reason}; nearest {near}" if near else f": {reason}"
+        nothing, means, closest = "none", "stands in the text", "nearest in spelling"
+    else:
+        nothing, means, closest = "nothing", f"comes nearer than {mapper.threshold:g}", "nearest"
+    reason = f"what {means} was dropped" if extraction.dropped else f"{nothing} {means}"
+    return f": {reason}; {closest} {near}" if near else f": {reason}"
 
 
 def _print_brief(found: "dict[str, tuple[Mapper, list[Extraction]]]") -> None:

@@ -118,11 +118,7 @@ def label_command(
     warn(labels.notes)
     if explain is not None and not written:
         return
-    say(
-        "Nothing was written: -o labels.jsonl keeps the labels"
-        if output is None
-        else f"Wrote {output}: {pairs:,} pairs"
-    )
+    say(f"Wrote {output}: {pairs:,} pairs" if output else "Nothing was written: -o labels.jsonl keeps the labels")
     if catalogue_out is not None:
         say(f"Wrote {catalogue_out}")
     if output is not None:
@@ -160,14 +156,11 @@ def _print_explained(form: dict[str, Any]) -> None:
     screen = console()
     screen.print(f"{form['query_id']}: {form['text']}")
     attributes = [f"{attribute['word']} ({', '.join(attribute['kinds'])})" for attribute in form["attributes"]]
-    for name, text in (
-        ("category", form["category"]),
-        ("attributes", ", ".join(attributes)),
-        ("brand", ", ".join(form["brands"])),
-        ("unused", ", ".join(form["unused"])),
-    ):
-        if text:
-            screen.print(f"  {name}: {text}")
+    category = [form["category"]] if form["category"] else []
+    named = {"category": category, "attributes": attributes, "brand": form["brands"], "unused": form["unused"]}
+    for name, texts in named.items():
+        if texts:
+            screen.print(f"  {name}: {', '.join(texts)}")
     screen.print()
     if "matches" in form:
         rows = [[match["word"], match["as"], match["found_in"] or "–"] for match in form["matches"]]

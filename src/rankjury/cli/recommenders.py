@@ -2,7 +2,6 @@
 
 from typing import TYPE_CHECKING, Any
 
-from rankjury.cli.shared.console import print_json
 from rankjury.cli.shared.options import JsonOption
 from rankjury.cli.shared.params import NameArgument, list_or_show, params_as_json
 from rankjury.errors import install_command
@@ -23,11 +22,9 @@ def recommenders_command(name: NameArgument = None, as_json: JsonOption = False)
     """List the recommenders that a plan can try, or the parameters of one."""
     from rankjury.recsys.models import RECOMMENDERS
 
-    if not as_json:
-        list_or_show("recommenders", RECOMMENDERS, name, _installed, lambda kind: {"params": kind.params})
-        return
-    kinds = {key: RECOMMENDERS.get(key) for key in ([name] if name is not None else RECOMMENDERS.names())}
-    print_json({key: _facts(kind) for key, kind in kinds.items()})
+    list_or_show(
+        "recommenders", RECOMMENDERS, name, _facts, _installed, lambda kind: {"params": kind.params}, as_json=as_json
+    )
 
 
 def _installed(kind: "type[Recommender]") -> str:

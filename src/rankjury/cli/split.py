@@ -1,5 +1,6 @@
 """rankjury split: a log split into what models learn from and what they are evaluated on."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -114,8 +115,6 @@ def _read_dates(text: str | None) -> dict[str, str]:
 
 def _print(records: "Sequence[dict[str, Any]]", *, several: bool) -> None:
     """Print a table of all windows, then cut-offs and what was not held out."""
-    from dataclasses import replace
-
     from rankjury.reporting.console import console, print_table
     from rankjury.reporting.tables import make_table
 

@@ -20,7 +20,7 @@ from rankjury.core.text import timestamp
 from rankjury.errors import DataError
 
 if TYPE_CHECKING:
-    from rankjury.plan.parse import CheckedPlan
+    from rankjury.core.journal import Journal
     from rankjury.retrieval.bench.sweep_result import Cost, SweepResult
 
 FOLDER = "rankjury-sweep"
@@ -57,6 +57,7 @@ def sweep_command(
     """Sweep parameters of vector indexes: recall against latency, and the cheapest setting that meets the target."""
     from rankjury.plan.parse import read_plan
     from rankjury.plan.systems.index import on_database
+    from rankjury.plan.trials import prepare_sweeps
     from rankjury.reporting.tables.sweep import print_sweep, sweeps_to_json
     from rankjury.retrieval.engines.pgvector.server import remove_abandoned
 
@@ -67,16 +68,24 @@ def sweep_command(
     if exists(folder) and not isdir(folder):
         raise DataError("cannot make this folder: a file is there", where=str(folder))
     remove_abandoned()
-    sweeps, costs = _measure(checked, folder, fresh=fresh, prune=not no_prune)
+    sweeps: list[SweepResult] = []
+    with show_progress() as progress:
+        prepared = prepare_sweeps(checked, progress, folder)
+        total, done = sum(sweep.steps for sweep in prepared), 0
+        with open_journal(folder, _count_measured, "rankjury sweep goes on", fresh=fresh) as journal:
+            for sweep in prepared:
+                sweeps.append(sweep.carry_out(journal, prune=not no_prune, progress=progress.part(done, total)))
+                done += sweep.steps
+    costs = [sweep.cheapest for sweep in prepared]
     form = sweeps_to_json(sweeps, timestamp())
     written = _write(sweeps, costs, form, folder)
     with ignore_broken_pipe():
         if as_json:
             print_json(form)
         else:
-            for number, (sweep, cost) in enumerate(zip(sweeps, costs, strict=True)):
+            for number, (result, cost) in enumerate(zip(sweeps, costs, strict=True)):
                 print("\n" * (number > 0), end="")
-                print_sweep(sweep, cost)
+                print_sweep(result, cost)
     warn([f"{sweep.name}: {note}" for sweep in sweeps for note in sweep.notes])
     say(f"Wrote {', '.join(map(str, written))}")
     failed = sum(len(sweep.of("failed")) for sweep in sweeps)
@@ -90,24 +99,8 @@ def sweep_command(
         say(f"Next: {_next_step(sweeps, costs, checked.where)}")
 
 
-def _measure(
-    checked: "CheckedPlan", folder: Path, *, fresh: bool, prune: bool
-) -> "tuple[list[SweepResult], list[Cost]]":
-    from rankjury.core.journal import Journal
-    from rankjury.plan.trials import prepare_sweeps
-
-    def count_measured(journal: Journal) -> str:
-        return f"{sum(entry.point.get('status') == 'measured' for entry in journal):,} measured settings"
-
-    results: list[SweepResult] = []
-    with show_progress() as progress:
-        sweeps = prepare_sweeps(checked, progress, folder)
-        total, done = sum(sweep.steps for sweep in sweeps), 0
-        with open_journal(folder, count_measured, "rankjury sweep goes on", fresh=fresh) as journal:
-            for sweep in sweeps:
-                results.append(sweep.carry_out(journal, prune=prune, progress=progress.part(done, total)))
-                done += sweep.steps
-    return results, [sweep.cheapest for sweep in sweeps]
+def _count_measured(journal: "Journal") -> str:
+    return f"{sum(entry.point.get('status') == 'measured' for entry in journal):,} measured settings"
 
 
 def _write(sweeps: "list[SweepResult]", costs: "list[Cost]", form: str, folder: Path) -> list[Path]:

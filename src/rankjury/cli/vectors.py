@@ -18,7 +18,6 @@ EPILOG = (
     "Looks at .npz, .npy, .parquet and .safetensors files. Those that rankjury embed made say how; of others their "
     "headers tell. Texts such as .json and .csv are not looked into."
 )
-_SHORT = 8
 
 
 def vectors_command(
@@ -69,5 +68,5 @@ def _row(file: "VectorFile") -> list[str]:
         ", ".join(facts.get("text") or []),
         "" if unit is None else "yes" if unit else "no",
         str(facts.get("made") or "")[:10],
-        str(facts.get("vectors_sha256") or "")[:_SHORT],
+        str(facts.get("vectors_sha256") or "")[:8],
     ]

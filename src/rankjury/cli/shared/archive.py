@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from rankjury.cli.shared.console import say, warn
-from rankjury.errors import DataError, RankjuryError, UnknownName, UsageError
+from rankjury.errors import DataError, RankjuryError, UnknownName, UsageError, parse_toml
 from rankjury.scale.evaluate_files import looks_like_path
 
 if TYPE_CHECKING:
@@ -74,7 +74,6 @@ def resolve_plan_name(runs: "Sequence[ArchivedRun]", given: str | None) -> str:
         return runs[-1].plan
     if not given.endswith(".toml") or not exists(given):
         return runs_of_plan(runs, given)[0].plan
-    from rankjury.errors import parse_toml
     from rankjury.io.source import Source
 
     content = parse_toml(Source.open(given).text(), given, fault=UsageError)

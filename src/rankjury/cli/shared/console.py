@@ -78,13 +78,10 @@ def print_line(text: str) -> None:
 
 
 def print_json(form: object) -> None:
-    """Print a JSON document on standard output.
+    """Print a JSON document, or its text, on standard output.
 
     Characters that the output's encoding lacks, or that could steer a terminal, are escaped as JSON does, so that what
     is read from it is the same everywhere.
-
-    Args:
-        form: The document, or its text.
     """
     text = form if isinstance(form, str) else json_text(form)
     encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
@@ -158,13 +155,9 @@ def show_progress(what: str = "") -> Iterator[Progress]:
 def open_journal(
     folder: Path, count: "Callable[[Journal], str]", again: str, *, fresh: bool = False
 ) -> "Iterator[Journal]":
-    """Open the journal of resumable work in a folder, which is made; say what it holds when the work is interrupted.
+    """Open the journal of resumable work in a folder, which is made; ``fresh`` drops the results that are in it.
 
-    Args:
-        folder: The folder of the journal.
-        count: Returns the number of finished results, with their noun.
-        again: How to go on, for the message.
-        fresh: Drop the results that are in the journal.
+    When the work is interrupted, a line says the ``count`` of finished results, with their noun, and how to go on.
     """
     from rankjury.core.journal import Journal
     from rankjury.io.atomic import make_folder

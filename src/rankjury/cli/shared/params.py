@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 import typer
 from typer.core import TyperCommand, TyperOption
 
+from rankjury.cli.shared.console import print_json
+
 if TYPE_CHECKING:
     from rankjury.core.params import Param
     from rankjury.core.registry import Registry
@@ -87,27 +89,29 @@ def list_or_show(
     command: str,
     registry: "Registry[type[Entry]]",
     name: str | None,
+    facts: "Callable[[type[Entry]], dict[str, Any]]",
     note: "Callable[[type[Entry]], str]",
     params: "Callable[[type[Entry]], Mapping[str, Mapping[str, Param]]]",
+    *,
+    as_json: bool,
 ) -> None:
-    """Print a line for each class of a registry, or the parameters of the one that is named.
+    """Print a line for each class of a registry, or the parameters of the one that is named; as JSON, its ``facts``.
 
-    Args:
-        command: The command, whose name is that of the entries.
-        registry: The classes, each with a description and the extra that installs its library.
-        name: The one whose parameters to print.
-        note: Returns a line on it.
-        params: Returns its parameters by the part of its life in which they count; one part needs no name.
+    ``note`` returns a line on an entry, ``params`` its parameters by the part of its life in which they count.
     """
+    kinds = {key: registry.get(key) for key in ([name] if name is not None else registry.names())}
+    if as_json:
+        print_json({key: facts(kind) for key, kind in kinds.items()})
+        return
     from rankjury.reporting.console import console, print_rows
 
     if name is None:
-        kinds = [(key, registry.get(key)) for key in registry.names()]
-        rows = [[key, kind.description, f"rankjury[{kind.extra}]" if kind.extra else "core"] for key, kind in kinds]
+        extras = [f"rankjury[{kind.extra}]" if kind.extra else "core" for kind in kinds.values()]
+        rows = [[key, kind.description, extra] for (key, kind), extra in zip(kinds.items(), extras, strict=True)]
         print_rows([command.removesuffix("s"), "what it is", "installed by"], rows, text=(0, 1, 2), wraps=(1,))
         print(f"\nNext: rankjury {command} NAME shows what can be set of one")
         return
-    kind = registry.get(name)
+    kind = kinds[name]
     console().print(f"{name}: {kind.description}\n{note(kind)}\n", markup=False, highlight=False)
     parts = params(kind)
     rows = []
