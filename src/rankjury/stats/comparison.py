@@ -3,9 +3,11 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import cached_property
+from itertools import chain
 from math import exp, isfinite, isnan, nan
 from types import MappingProxyType
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -28,7 +30,7 @@ from rankjury.stats.significance import (
     t_test,
     wilcoxon_test,
 )
-from rankjury.stats.sums import Extent, central_products, exact_products, mean_and_std, to_fixed
+from rankjury.stats.sums import Extent, FixedPoint, central_products, exact_products, mean_and_std, to_fixed
 
 
 @dataclass(frozen=True)
@@ -252,6 +254,23 @@ class PairedValues(ComparisonSpec):
             object.__setattr__(self, "values", ours)
             object.__setattr__(self, "baseline_values", theirs)
 
+    @cached_property
+    def sides(self) -> list[Floats]:
+        """Both columns on the scale on which means are taken; NaN where either is undefined."""
+        undefined = np.isnan(self.values - self.baseline_values)
+        columns = (self.values, self.baseline_values)
+        return [np.where(undefined, nan, to_mean_scale(column, self.aggregate)) for column in columns]
+
+    @property
+    def resampled(self) -> list[Floats]:
+        """The columns to resample: the differences; for a geometric mean, both sides separately."""
+        return self.sides if self.aggregate == "geometric" else [self.sides[0] - self.sides[1]]
+
+    @property
+    def largest(self) -> float:
+        """The largest absolute score among the queries that are compared."""
+        return max(float(np.abs(side[~np.isnan(side)]).max(initial=0.0)) for side in self.sides)
+
 
 def compare_pairs(
     pairs: Sequence[PairedValues], keys: Keys, resampling: Resampling, *, signs: int | None = None
@@ -260,16 +279,15 @@ def compare_pairs(
 
     ``signs`` is how many assignments of signs are tried, where it is not as many as resamples.
     """
-    columns = [_columns(pair) for pair in pairs]
-    fixed = [to_fixed(*some, largest=_largest(pair)) for some, pair in zip(columns, pairs, strict=True)]
-    flat = [column for some in columns for column in some]
-    pooled = resample_columns([column for some in fixed for column in some], flat, keys, resampling)
+    columns = [pair.resampled for pair in pairs]
+    fixed = [to_fixed(*of_pair, largest=pair.largest) for of_pair, pair in zip(columns, pairs, strict=True)]
+    pooled = resample_columns(list(chain(*fixed)), list(chain(*columns)), keys, resampling)
     # Rounded to steps of the scores' scale, differences that ought to be equal are: 0.3 − 0.2 and 0.2 − 0.1 tie.
-    steps = [to_fixed(_difference(pair), largest=_largest(pair))[0].whole for pair in pairs]
+    steps = [to_fixed(pair.sides[0] - pair.sides[1], largest=pair.largest)[0].whole for pair in pairs]
     tests = sign_flip_tests(steps, keys, signs or resampling.resamples, rounded=True) if pairs else []
     return [
-        _summarize_pair(pair, [next(pooled) for _ in some], whole, test).compared(pair, resampling)
-        for pair, some, whole, test in zip(pairs, columns, steps, tests, strict=True)
+        _summarize_pair(pair, [next(pooled) for _ in sides], sides, whole, test).compared(pair, resampling)
+        for pair, sides, whole, test in zip(pairs, fixed, steps, tests, strict=True)
     ]
 
 
@@ -297,37 +315,16 @@ def align_contributions(values: Floats, others: Floats) -> tuple[Floats, Floats]
     return aligned[0], aligned[1]
 
 
-def _columns(pair: PairedValues) -> list[Floats]:
-    """Return the columns to resample: the differences; for a geometric mean, both sides separately."""
-    if pair.aggregate != "geometric":
-        return [_difference(pair)]
-    both = ~np.isnan(_difference(pair))
-    return [
-        np.where(both, to_mean_scale(values, pair.aggregate), nan) for values in (pair.values, pair.baseline_values)
-    ]
-
-
-def _difference(pair: PairedValues) -> Floats:
-    """Return the differences per query, on the scale on which means are taken."""
-    return to_mean_scale(pair.values, pair.aggregate) - to_mean_scale(pair.baseline_values, pair.aggregate)
-
-
-def _largest(pair: PairedValues) -> float:
-    """Return the largest absolute score among the queries that are compared."""
-    both = ~np.isnan(pair.values - pair.baseline_values)
-    sides = (to_mean_scale(values[both], pair.aggregate) for values in (pair.values, pair.baseline_values))
-    return max(float(np.abs(side).max(initial=0.0)) for side in sides)
-
-
 def _summarize_pair(
-    pair: PairedValues, pooled: Sequence[ResampledSums], whole: Floats, test: RandomizationTest | None
+    pair: PairedValues,
+    pooled: Sequence[ResampledSums],
+    sides: Sequence[FixedPoint],
+    whole: Floats,
+    test: RandomizationTest | None,
 ) -> Differences:
-    differences = _difference(pair)
+    differences = pair.sides[0] - pair.sides[1]
     both = ~np.isnan(differences)
     steps = whole[both]
-    crossed = None
-    if len(pooled) == 2:
-        crossed = exact_products(*(side.whole[both] for side in to_fixed(*_columns(pair), largest=_largest(pair))))
     return Differences(
         left_out=int(both.size - steps.size),
         mean=summarise(pair.values[both], pair.aggregate).mean,
@@ -339,26 +336,15 @@ def _summarize_pair(
         test=test,
         p_wilcoxon=wilcoxon_test(steps),
         pooled=tuple(pooled),
-        crossed=crossed,
+        crossed=exact_products(*(side.whole[both] for side in sides)) if len(sides) == 2 else None,
     )
 
 
-class Testable(Protocol):
-    """A result with a p-value to be corrected."""
-
-    @property
-    def p(self) -> float | None: ...
-
-    @property
-    def tested(self) -> bool:
-        """Whether it counts among the tests that p-values are corrected for."""
-        ...
+Tested = TypeVar("Tested", bound=Any)
+"""A comparison or a gap: a result with ``p``, ``tested``, ``p_holm`` and ``p_bh``."""
 
 
-SomeTestable = TypeVar("SomeTestable", bound=Testable)
-
-
-def correct_p_values(tested: Iterable[SomeTestable]) -> list[SomeTestable]:
+def correct_p_values(tested: Iterable[Tested]) -> list[Tested]:
     """Fill in ``p_holm`` and ``p_bh``, corrected for all tests among these together.
 
     Where no query differs, p is 1 and stays so; it does not make the p-values of others larger.
@@ -366,7 +352,7 @@ def correct_p_values(tested: Iterable[SomeTestable]) -> list[SomeTestable]:
     results = list(tested)
     p_values = [result.p if result.tested else None for result in results]
     return [
-        replace(result, p_holm=p_holm, p_bh=p_bh) if result.tested else replace(result, p_holm=result.p, p_bh=result.p)  # type: ignore[type-var]
+        replace(result, p_holm=p_holm, p_bh=p_bh) if result.tested else replace(result, p_holm=result.p, p_bh=result.p)
         for result, p_holm, p_bh in zip(results, holm(p_values), benjamini_hochberg(p_values), strict=True)
     ]
 
@@ -378,10 +364,7 @@ def add_relative_differences(
 
     There is none of a geometric mean, nor where the baseline's mean is 0.
     """
-    columns = []
-    for pair in pairs:
-        both = ~np.isnan(pair.values - pair.baseline_values)
-        columns += [np.where(both, pair.values, nan), np.where(both, pair.baseline_values, nan)]
+    columns = [side for pair in pairs for side in pair.sides]
     sums = list(resample_columns([to_fixed(column)[0] for column in columns], columns, keys, resampling))
     completed = []
     for comparison, pair, ours, theirs in zip(comparisons, pairs, sums[::2], sums[1::2], strict=True):

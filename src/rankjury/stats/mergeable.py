@@ -7,24 +7,29 @@ differences need their order, and are a round of their own (``RankTotals``).
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from itertools import pairwise
 from math import nan
 
 import numpy as np
 
-from rankjury.core.types import Bools, Floats, Ints
+from rankjury.core.types import Floats, Ints
 from rankjury.measures.measure import Aggregate
 from rankjury.stats.comparison import ComparisonSpec, Differences
-from rankjury.stats.estimates import Estimate, ResampledSums, add_interval, from_mean_scale, to_mean_scale
-from rankjury.stats.resampling import Keys, Resampling, draw_sums, flip_sums
+from rankjury.stats.estimates import (
+    Estimate,
+    ResampledSums,
+    add_interval,
+    from_mean_scale,
+    resample_columns,
+    to_mean_scale,
+)
+from rankjury.stats.resampling import Keys, Resampling, flip_sums
 from rankjury.stats.significance import ENUMERATED, EXACT_RANKS, RankSums, SignedRanks, enumerated_test, sampled_test
 from rankjury.stats.sums import (
     ExactSum,
     Extent,
-    PowerSums,
+    FixedPoint,
     Summable,
-    add_pairwise,
     exact_products,
     exact_sum,
     step_size,
@@ -52,14 +57,16 @@ class ColumnPair:
     ours: int
     theirs: int
 
+    def sides(self, scores: Floats) -> tuple[Floats, Floats]:
+        """Return both columns on the scale on which means are taken; NaN where either is undefined."""
+        ours, theirs = (to_mean_scale(scores[:, place], self.versus.aggregate) for place in (self.ours, self.theirs))
+        undefined = np.isnan(ours) | np.isnan(theirs)
+        return np.where(undefined, nan, ours), np.where(undefined, nan, theirs)
+
     def differences(self, scores: Floats) -> Floats:
         """Return the differences, on the scale on which means are taken."""
         ours, theirs = self.sides(scores)
         return ours - theirs
-
-    def sides(self, scores: Floats) -> tuple[Floats, Floats]:
-        aggregate = self.versus.aggregate
-        return to_mean_scale(scores[:, self.ours], aggregate), to_mean_scale(scores[:, self.theirs], aggregate)
 
 
 @dataclass(frozen=True)
@@ -72,26 +79,20 @@ class TableLayout:
     @classmethod
     def of(cls, columns: tuple[ScoreColumn, ...], baseline: str | None) -> "TableLayout":
         """Return a layout in which every other system is compared with the baseline under every measure."""
-        place = {(one.system, one.measure): number for number, one in enumerate(columns)}
+        places = {(column.system, column.measure): place for place, column in enumerate(columns)}
         pairs = [
             ColumnPair(
                 ComparisonSpec(
-                    *(one.system, baseline, one.measure, one.aggregate, one.lower_is_better),
-                    descriptive=one.descriptive,
+                    *(column.system, baseline, column.measure, column.aggregate, column.lower_is_better),
+                    descriptive=column.descriptive,
                 ),
-                number,
-                place[baseline, one.measure],
+                place,
+                places[baseline, column.measure],
             )
-            for number, one in enumerate(columns)
-            if baseline is not None and one.system != baseline
+            for place, column in enumerate(columns)
+            if baseline is not None and column.system != baseline
         ]
         return cls(columns, tuple(pairs))
-
-    def masks(self, scores: Floats) -> Bools:
-        """Return where each column, then each pair, is defined; as columns × queries."""
-        defined = ~np.isnan(scores.T)
-        pairs = [defined[pair.ours] & defined[pair.theirs] for pair in self.pairs]
-        return np.array([*defined, *pairs], dtype=bool).reshape(len(self.columns) + len(pairs), len(scores))
 
 
 @dataclass(frozen=True)
@@ -128,7 +129,7 @@ class PairOutline(Summable):
 
     @classmethod
     def of(cls, scores: Floats, pair: ColumnPair) -> "PairOutline":
-        ours, theirs = pair.sides(scores)
+        ours, theirs = (side[~np.isnan(side)] for side in pair.sides(scores))
         difference = ours - theirs
         return cls(
             (Extent.of(ours), Extent.of(theirs)),
@@ -148,38 +149,20 @@ class PairOutline(Summable):
 
 
 @dataclass(frozen=True, eq=False)
-class Outline:
-    """Of a table of scores."""
+class Outline(Summable):
+    """Number of queries, extents and exact sums of a table of scores."""
 
     size: int
     columns: tuple[ColumnOutline, ...]
     pairs: tuple[PairOutline, ...]
-    alike: Bools
-    """Which columns, and then pairs, are defined on the same queries; as a square."""
 
     @classmethod
     def of(cls, scores: Floats, layout: TableLayout) -> "Outline":
-        masks = layout.masks(scores)
-        single, double = masks[: len(layout.columns)], masks[len(layout.columns) :]
-        columns = [
-            ColumnOutline.of(scores[mask, place], column.aggregate)
-            for place, (column, mask) in enumerate(zip(layout.columns, single, strict=True))
-        ]
-        pairs = [PairOutline.of(scores[mask], pair) for pair, mask in zip(layout.pairs, double, strict=True)]
-        return cls(len(scores), tuple(columns), tuple(pairs), (masks[:, None] == masks[None, :]).all(axis=2))
-
-    def __add__(self, other: "Outline") -> "Outline":
-        return Outline(
-            self.size + other.size,
-            add_pairwise(self.columns, other.columns),
-            add_pairwise(self.pairs, other.pairs),
-            self.alike & other.alike,
+        columns = (
+            ColumnOutline.of(values[~np.isnan(values)], column.aggregate)
+            for column, values in zip(layout.columns, scores.T, strict=True)
         )
-
-    @cached_property
-    def patterns(self) -> list[int]:
-        """For each column, and then pair, the first that is defined on the same queries."""
-        return [int(np.argmax(row)) for row in self.alike]
+        return cls(len(scores), tuple(columns), tuple(PairOutline.of(scores, pair) for pair in layout.pairs))
 
 
 _SIZES = 38
@@ -232,25 +215,23 @@ class SquareSums(Summable):
     @classmethod
     def of(cls, scores: Floats, layout: TableLayout, outline: Outline) -> "SquareSums":
         squares, scaled = [], []
-        for column, one, values in zip(layout.columns, outline.columns, scores.T, strict=True):
+        for column, of_column, values in zip(layout.columns, outline.columns, scores.T, strict=True):
             values = values[~np.isnan(values)]
-            found = ExactSum.of(one.extent.squares(values, one.total.value)) if values.size else ExactSum()
-            squares.append(found)
+            total = ExactSum.of(of_column.extent.squares(values, of_column.total.value)) if values.size else ExactSum()
+            squares.append(total)
             if column.aggregate == "geometric" and values.size:
                 logs = to_mean_scale(values, column.aggregate)
-                found = ExactSum.of(one.scaled.squares(logs, one.scaled_total.value))
-            scaled.append(found)
+                total = ExactSum.of(of_column.scaled.squares(logs, of_column.scaled_total.value))
+            scaled.append(total)
         return cls(tuple(squares), tuple(scaled))
 
     def moments(self, outline: Outline, place: int) -> tuple[float, float, int]:
         """Return mean, standard deviation and number of values on the scale of the mean."""
-        one = outline.columns[place]
-        n = one.scaled.n
-        return (
-            one.scaled_total.value / n if n else nan,
-            one.scaled.std(self.scaled[place].value) if n else nan,
-            n,
-        )
+        column = outline.columns[place]
+        n = column.scaled.n
+        if not n:
+            return nan, nan, 0
+        return column.scaled_total.value / n, column.scaled.std(self.scaled[place].value), n
 
 
 @dataclass(frozen=True, eq=False)
@@ -266,6 +247,52 @@ class _PairTally(Summable):
     crossed: tuple[int, ...]
     """Of a geometric mean, the sums of products of both sides (see ``exact_products``); else empty."""
     flipped: Ints
+
+    @classmethod
+    def of(
+        cls, scores: Floats, pair: ColumnPair, outline: PairOutline, pooled: Iterator[ResampledSums], flipped: Ints
+    ) -> "_PairTally":
+        ours, theirs = pair.sides(scores)
+        both = ~np.isnan(ours)
+        ours, theirs = ours[both], theirs[both]
+        steps, mean = to_steps(ours - theirs, outline.unit), outline.difference_total.value
+        geometric = pair.versus.aggregate == "geometric"
+        sides = (to_steps(side, outline.unit_of_sides) for side in (ours, theirs))
+        return cls(
+            Extent.of(steps),
+            exact_sum(steps),
+            int((steps > 0).sum()),
+            int((steps < 0).sum()),
+            ExactSum.of(outline.difference.squares(ours - theirs, mean)) if steps.size else ExactSum(),
+            tuple(next(pooled) for _ in range(1 + geometric)),
+            exact_products(*sides) if geometric else (),
+            flipped,
+        )
+
+    def differences(self, size: int, pair: ColumnPair, outline: PairOutline, ranks: RankTotals) -> Differences:
+        """Return the differences of a pair; ``size`` queries include those where a side is undefined."""
+        n, moving = outline.difference.n, self.rose + self.fell
+        test = None
+        if n:
+            few = enumerated_test(ranks.few, rounded=True) if moving <= ENUMERATED else None
+            test = few or sampled_test(self.flipped, self.total, moving)
+        mean, baseline_mean = (
+            from_mean_scale(total.value / n, pair.versus.aggregate) if n else nan for total in outline.totals
+        )
+        std = outline.difference.std(self.squares.value)
+        return Differences(
+            left_out=size - n,
+            mean=mean,
+            baseline_mean=baseline_mean,
+            moments=(outline.difference_total.value / n, std) if n else (nan, nan),
+            steps=replace(self.steps, n=n),
+            rose=self.rose,
+            fell=self.fell,
+            test=test,
+            p_wilcoxon=ranks.p if n else nan,
+            pooled=self.pooled,
+            crossed=(self.crossed[0], self.crossed[1], self.crossed[2]) if self.crossed else None,
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -291,132 +318,54 @@ class Tally(Summable):
         whole: Outline | None = None,
     ) -> "Tally":
         """Tally a table; ``whole`` is the outline of all queries, if the table is compared with the rest of them."""
-        masks = layout.masks(scores)
-        scaled = [to_mean_scale(scores[:, place], one.aggregate) for place, one in enumerate(layout.columns)]
-        columns: list[tuple[Floats, float, int]] = []
-        for of in (outline, *([] if whole is None else [whole])):
-            columns += [(scaled[place], one.unit, place) for place, one in enumerate(of.columns)]
-        for place, (pair, one) in enumerate(zip(layout.pairs, outline.pairs, strict=True), len(layout.columns)):
-            columns += [(values, unit, place) for values, unit in _resampled(pair, one, scores, masks[place])]
-        found = iter(_pool(columns, masks, outline.patterns, keys, resampling))
-        pooled = tuple(next(found) for _ in layout.columns)
-        beside = tuple(next(found) for _ in layout.columns) if whole is not None else ()
-        return cls(
-            pooled,
-            beside,
-            SquareSums.of(scores, layout, outline),
-            tuple(_pair_tallies(scores, keys, layout, outline, masks, found, signs or resampling.resamples)),
-        )
+        scaled = [
+            to_mean_scale(values, column.aggregate) for values, column in zip(scores.T, layout.columns, strict=True)
+        ]
+        outlines = (outline,) if whole is None else (outline, whole)
+        wanted = [
+            (values, column.unit)
+            for of_table in outlines
+            for values, column in zip(scaled, of_table.columns, strict=True)
+        ]
+        pairs = list(zip(layout.pairs, outline.pairs, strict=True))
+        for pair, of_pair in pairs:
+            ours, theirs = pair.sides(scores)
+            if pair.versus.aggregate == "geometric":
+                wanted += [(ours, of_pair.unit_of_sides), (theirs, of_pair.unit_of_sides)]
+            else:
+                wanted.append((ours - theirs, of_pair.unit))
+        fixed = [FixedPoint(to_steps(values, unit), unit) for values, unit in wanted]
+        pooled = resample_columns(fixed, [values for values, _ in wanted], keys, resampling)
+        of_columns = tuple(next(pooled) for _ in scaled)
+        beside = () if whole is None else tuple(next(pooled) for _ in scaled)
+        steps = [to_steps(pair.differences(scores), of_pair.unit) for pair, of_pair in pairs]
+        flipped = flip_sums(keys, np.column_stack(steps), signs or resampling.resamples) if steps else ()
+        tallies = [
+            _PairTally.of(scores, pair, of_pair, pooled, sums)
+            for (pair, of_pair), sums in zip(pairs, flipped, strict=True)
+        ]
+        return cls(of_columns, beside, SquareSums.of(scores, layout, outline), tuple(tallies))
 
     def estimates(self, layout: TableLayout, outline: Outline, resampling: Resampling) -> list[Estimate]:
         """Summarise each column, with its interval."""
-        plain = estimate_columns(layout, outline, self.spread)
+        estimates = estimate_columns(layout, outline, self.spread)
         return [
-            add_interval(one, column.aggregate, pooled, resampling)
-            for one, column, pooled in zip(plain, layout.columns, self.pooled, strict=True)
+            add_interval(estimate, column.aggregate, pooled, resampling)
+            for estimate, column, pooled in zip(estimates, layout.columns, self.pooled, strict=True)
         ]
 
     def differences(self, layout: TableLayout, outline: Outline, ranks: Sequence[RankTotals]) -> list[Differences]:
         """Return the differences of each pair."""
-        rows = zip(layout.pairs, outline.pairs, self.pairs, ranks, strict=True)
-        return [_differences(outline.size, *row) for row in rows]
+        rows = zip(self.pairs, layout.pairs, outline.pairs, ranks, strict=True)
+        return [tally.differences(outline.size, pair, of_pair, totals) for tally, pair, of_pair, totals in rows]
 
 
 def estimate_columns(layout: TableLayout, outline: Outline, spread: SquareSums) -> list[Estimate]:
     """Summarise each column, without an interval."""
     estimates = []
-    for column, one, squares in zip(layout.columns, outline.columns, spread.squares, strict=True):
-        n, total = one.extent.n, one.scaled_total.value
+    for column, of_column, squares in zip(layout.columns, outline.columns, spread.squares, strict=True):
+        n, total = of_column.extent.n, of_column.scaled_total.value
         mean = from_mean_scale(total / n, column.aggregate) if n else nan
-        std = one.extent.std(squares.value) if n else nan
+        std = of_column.extent.std(squares.value) if n else nan
         estimates.append(Estimate(mean, n, outline.size - n, total if column.aggregate == "sum" else None, std))
     return estimates
-
-
-def _resampled(pair: ColumnPair, one: PairOutline, scores: Floats, both: Bools) -> list[tuple[Floats, float]]:
-    """Return the differences (both sides of a geometric mean), each with the unit of its steps."""
-    ours, theirs = (np.where(both, side, nan) for side in pair.sides(scores))
-    if pair.versus.aggregate != "geometric":
-        return [(ours - theirs, one.unit)]
-    return [(ours, one.unit_of_sides), (theirs, one.unit_of_sides)]
-
-
-def _pool(
-    columns: Sequence[tuple[Floats, float, int]],
-    masks: Bools,
-    patterns: Sequence[int],
-    keys: Keys,
-    resampling: Resampling,
-) -> list[ResampledSums]:
-    """Resample columns: each has values, the unit of their steps, and the place of its mask."""
-    used = list(dict.fromkeys(patterns[place] for _, _, place in columns))
-    whole = [to_steps(values, unit) for values, unit, _ in columns]
-    sums = draw_sums(keys, np.column_stack([*whole, *masks[used]]), resampling.resamples)
-    drawn = dict(zip(used, sums[len(columns) :], strict=True))
-    return [
-        ResampledSums(unit, PowerSums.of(steps[masks[place]]), row, drawn[patterns[place]])
-        for steps, (_, unit, place), row in zip(whole, columns, sums, strict=False)
-    ]
-
-
-def _pair_tallies(
-    scores: Floats,
-    keys: Keys,
-    layout: TableLayout,
-    outline: Outline,
-    masks: Bools,
-    pooled: Iterator[ResampledSums],
-    signs: int,
-) -> list[_PairTally]:
-    if not layout.pairs:
-        return []
-    differences = [pair.differences(scores) for pair in layout.pairs]
-    steps = [to_steps(values, one.unit) for values, one in zip(differences, outline.pairs, strict=True)]
-    flipped = flip_sums(keys, np.column_stack(steps), signs)
-    found = []
-    for place, (pair, one) in enumerate(zip(layout.pairs, outline.pairs, strict=True)):
-        both = masks[len(layout.columns) + place]
-        geometric = pair.versus.aggregate == "geometric"
-        sides = tuple(next(pooled) for _ in range(1 + geometric))
-        crossed: tuple[int, ...] = ()
-        if geometric:
-            ours, theirs = (to_steps(side[both], one.unit_of_sides) for side in pair.sides(scores))
-            crossed = exact_products(ours, theirs)
-        known, moved = differences[place][both], steps[place][both]
-        found.append(
-            _PairTally(
-                Extent.of(moved),
-                exact_sum(moved),
-                int((moved > 0).sum()),
-                int((moved < 0).sum()),
-                ExactSum.of(one.difference.squares(known, one.difference_total.value)) if known.size else ExactSum(),
-                sides,
-                crossed,
-                flipped[place],
-            )
-        )
-    return found
-
-
-def _differences(size: int, pair: ColumnPair, one: PairOutline, tally: _PairTally, ranks: RankTotals) -> Differences:
-    n, moving = one.difference.n, tally.rose + tally.fell
-    test = None
-    if n:
-        few = enumerated_test(ranks.few, rounded=True) if moving <= ENUMERATED else None
-        test = few or sampled_test(tally.flipped, tally.total, moving)
-    mean, baseline_mean = (
-        from_mean_scale(total.value / n, pair.versus.aggregate) if n else nan for total in one.totals
-    )
-    return Differences(
-        left_out=size - n,
-        mean=mean,
-        baseline_mean=baseline_mean,
-        moments=(one.difference_total.value / n, one.difference.std(tally.squares.value)) if n else (nan, nan),
-        steps=replace(tally.steps, n=n),
-        rose=tally.rose,
-        fell=tally.fell,
-        test=test,
-        p_wilcoxon=ranks.p if n else nan,
-        pooled=tally.pooled,
-        crossed=(tally.crossed[0], tally.crossed[1], tally.crossed[2]) if tally.crossed else None,
-    )

@@ -5,11 +5,10 @@ so that sums are matrix products; a block of them adds up to less than 2^53 and 
 added as 64-bit integers. Up to 2^25 queries fit.
 """
 
-from collections.abc import Iterable
-from dataclasses import dataclass, fields
+from dataclasses import astuple, dataclass, fields
 from fractions import Fraction
 from math import frexp, fsum, inf, ldexp, nan, sqrt
-from typing import Protocol, Self, TypeVar, cast
+from typing import Any, Self, cast
 
 import numpy as np
 
@@ -29,16 +28,7 @@ class Summable:
         return type(self)(*(add_pairwise(*pair) if isinstance(pair[0], tuple) else pair[0] + pair[1] for pair in sides))
 
 
-class Addable(Protocol):
-    """A value that can be added to another of its type."""
-
-    def __add__(self, other: Self, /) -> Self: ...
-
-
-Summand = TypeVar("Summand", bound=Addable)
-
-
-def add_pairwise(ours: tuple[Summand, ...], theirs: tuple[Summand, ...]) -> tuple[Summand, ...]:
+def add_pairwise(ours: tuple[Any, ...], theirs: tuple[Any, ...]) -> tuple[Any, ...]:
     """Return the sums of the elements in the same place."""
     return tuple(left + right for left, right in zip(ours, theirs, strict=True))
 
@@ -80,11 +70,9 @@ def exact_sum(whole: Floats) -> int:
 _AT_ONCE = 1 << 13
 _CELLS_AT_ONCE = 1 << 14
 _MANTISSA_BITS = 40
-"""So many numbers of so many bits have a sum that is a float."""
+"""``_AT_ONCE`` numbers of so many bits have a sum that is a float."""
 _FEW = 1 << 9
-"""Added sooner one by one."""
-_SHORT = 1 << 11
-"""So many rows at most are summarised in all columns at once."""
+"""So few numbers are added faster one by one."""
 _MAX_ROUNDS = 4
 _TINY = 1e-200
 _SAME = 4 * float(np.finfo(np.float64).eps)
@@ -129,7 +117,7 @@ def column_totals(table: Floats) -> list[float]:
 
 
 def _same_sums(columns: Floats) -> tuple[list[Floats], Bools]:
-    """Return, for each column (a row here), a few numbers with the same sum, and whether it is the same."""
+    """Return, for each column (a row here), the numbers of ``sum_parts``, and whether they have the same sum."""
     largest = np.abs(columns).max(axis=1, initial=0.0)
     known = (largest > _TINY) & (largest < 1 / _TINY)
     unit = np.ldexp(1.0, np.frexp(np.where(known, largest, 1.0))[1])[:, None]
@@ -214,7 +202,7 @@ def means_and_stds(table: Floats) -> tuple[Floats, Floats, Floats, Ints]:
     """
     defined = ~np.isnan(table)
     n = defined.sum(axis=0)
-    if len(table) > _SHORT:
+    if len(table) > 1 << 11:
         columns = [column[known] for column, known in zip(table.T, defined.T, strict=True)]
         totals = np.array([exact_total(column) for column in columns])
         stds = np.array([mean_and_std(*pair)[1] for pair in zip(columns, totals.tolist(), strict=True)])
@@ -262,29 +250,22 @@ class ExactSum:
 
     @classmethod
     def of(cls, values: Floats) -> "ExactSum":
-        total = cls()
-        for first, last in cut_rows(values.size, _ROWS_AT_ONCE):
-            total.add(sum_parts(values[first:last]))
-        return total
+        blocks = cut_rows(values.size, _ROWS_AT_ONCE)
+        return sum((cls(tuple(sum_parts(values[first:last]))) for first, last in blocks), start=cls())
 
-    def add(self, numbers: Iterable[float]) -> None:
+    def __add__(self, other: "ExactSum") -> "ExactSum":
         parts = list(self.parts)
-        for number in numbers:
+        for number in other.parts:
             left, size = number, 0
-            for other in parts:
-                large, small = (left, other) if abs(left) >= abs(other) else (other, left)
+            for part in parts:
+                large, small = (left, part) if abs(left) >= abs(part) else (part, left)
                 left = large + small
                 lost = small - (left - large)
                 if lost:
                     parts[size] = lost
                     size += 1
             parts[size:] = [left]
-        self.parts = tuple(parts)
-
-    def __add__(self, other: "ExactSum") -> "ExactSum":
-        total = ExactSum(self.parts)
-        total.add(other.parts)
-        return total
+        return ExactSum(tuple(parts))
 
     @property
     def value(self) -> float:
@@ -307,9 +288,7 @@ class PowerSums(Summable):
         return cls(whole.size, exact_sum(whole), second, third)
 
     def __sub__(self, other: "PowerSums") -> "PowerSums":
-        return PowerSums(
-            self.n - other.n, self.first - other.first, self.second - other.second, self.third - other.third
-        )
+        return PowerSums(*map(int.__sub__, astuple(self), astuple(other)))
 
     @property
     def mean(self) -> float:
