@@ -134,10 +134,9 @@ def assess(
         report = replace(report, comparisons=comparisons, changes=tuple(changes))
     if slicing is not None:
         warnings += slicing.warnings
-        sliced = slicing.sliced(scores, {name: system.of_items for name, system in systems.items()}, crossings)
-        report = replace(
-            report, slices=tuple(sliced.slices(resampling, baseline, compared, sorted(by_chance), progress))
-        )
+        of_items = {name: system.of_items for name, system in systems.items()}
+        sliced = slicing.slices(scores, of_items, crossings, resampling, baseline, compared, by_chance, progress)
+        report = replace(report, slices=tuple(sliced))
     if resampling is not None:
         present = {name: one.present for name, one in systems.items() if baseline and not one.by_chance}
         unshared = {name: int((systems[baseline].present != one).sum()) for name, one in present.items() if baseline}

@@ -134,23 +134,29 @@ def read_ranx(text: str) -> MetricSpec | None:
 
 # --- tools that write name@k --------------------------------------------------------------------------------------
 
-SENTENCE_TRANSFORMERS = _specs("accuracy=hit_rate precision recall mrr=rr ndcg map=ap")
-BEIR = _specs("NDCG=ndcg MAP=ap Recall=recall P=precision MRR=rr R_cap=recall(over=min) Accuracy=hit_rate")
-SKLEARN = _specs("ndcg_score=ndcg dcg_score=dcg average_precision_score=ap")
-ALFA = _specs("Recall=recall Precision=precision MAP=ap NDCG=ndcg")
-RECTOOLS = _specs(
-    "NDCG=ndcg MAP=ap MRR=rr Precision=precision Recall=recall F1Beta=f1 HitRate=hit_rate MeanInvUserFreq=novelty",
-    "Serendipity=serendipity AvgRecPopularity=mean_popularity",
-)
-LENSKIT = _specs(
-    "NDCG=ndcg DCG=dcg AveragePrecision=ap RecipRank=rr Precision=precision Recall=recall Hit=hit_rate RBP=rbp"
-)
-RECBOLE = _specs("ndcg map=ap mrr=rr precision recall hit=hit_rate")
-REPLAY = _specs("NDCG=ndcg MAP=ap MRR=rr Precision=precision Recall=recall HitRate=hit_rate")
-IMPLICIT = _specs("ndcg map=ap precision=pooled_precision")
+NAMES: dict[str, dict[str, MetricSpec]] = {
+    "trec_eval": {**_TREC_PLAIN, **{f"{name}_K": spec for name, spec in _TREC_CUT.items()}},
+    "ir_measures": _IR_NAMES,
+    "ranx": _RANX_NAMES,
+    "sentence-transformers": _specs("accuracy=hit_rate precision recall mrr=rr ndcg map=ap"),
+    "beir": _specs("NDCG=ndcg MAP=ap Recall=recall P=precision MRR=rr R_cap=recall(over=min) Accuracy=hit_rate"),
+    "sklearn": _specs("ndcg_score=ndcg dcg_score=dcg average_precision_score=ap"),
+    "alfa": _specs("Recall=recall Precision=precision MAP=ap NDCG=ndcg"),
+    "rectools": _specs(
+        "NDCG=ndcg MAP=ap MRR=rr Precision=precision Recall=recall F1Beta=f1 HitRate=hit_rate",
+        "MeanInvUserFreq=novelty Serendipity=serendipity AvgRecPopularity=mean_popularity",
+    ),
+    "lenskit": _specs(
+        "NDCG=ndcg DCG=dcg AveragePrecision=ap RecipRank=rr Precision=precision Recall=recall Hit=hit_rate RBP=rbp"
+    ),
+    "recbole": _specs("ndcg map=ap mrr=rr precision recall hit=hit_rate"),
+    "replay": _specs("NDCG=ndcg MAP=ap MRR=rr Precision=precision Recall=recall HitRate=hit_rate"),
+    "implicit": _specs("ndcg map=ap precision=pooled_precision"),
+}
+"""By tool, the names of its measures."""
 
 
-def names_at_k(names: Mapping[str, MetricSpec]) -> NameReader:
+def names_at_k(tool: str) -> NameReader:
     """Return the reader of a tool's names, with options and a cut-off as rankjury writes them."""
 
     def read(text: str) -> MetricSpec | None:
@@ -158,9 +164,9 @@ def names_at_k(names: Mapping[str, MetricSpec]) -> NameReader:
             name, texts, k = split_spelling(text)
         except UsageError:
             return None
-        if name not in names:
+        if name not in NAMES[tool]:
             return None
-        spec = names[name]
+        spec = NAMES[tool][name]
         known = METRICS.get(spec.name)
         options = {key: known.option(key, where=text).read(value, where=text) for key, value in texts.items()}
         return MetricSpec(spec.name, k, {**spec.options, **options})
@@ -168,25 +174,9 @@ def names_at_k(names: Mapping[str, MetricSpec]) -> NameReader:
     return read
 
 
-_TOOLS: dict[str, dict[str, MetricSpec]] = {
-    "trec_eval": {**_TREC_PLAIN, **{f"{name}_K": spec for name, spec in _TREC_CUT.items()}},
-    "ir_measures": _IR_NAMES,
-    "ranx": _RANX_NAMES,
-    "sentence-transformers": SENTENCE_TRANSFORMERS,
-    "beir": BEIR,
-    "sklearn": SKLEARN,
-    "alfa": ALFA,
-    "rectools": RECTOOLS,
-    "lenskit": LENSKIT,
-    "recbole": RECBOLE,
-    "replay": REPLAY,
-    "implicit": IMPLICIT,
-}
-
-
 def foreign_names(metric: str) -> dict[str, list[str]]:
     """Return the names by which other tools call a metric, in one variant or another, by tool."""
-    names = {tool: [name for name, spec in specs.items() if spec.name == metric] for tool, specs in _TOOLS.items()}
+    names = {tool: [name for name, spec in specs.items() if spec.name == metric] for tool, specs in NAMES.items()}
     names["trec_eval"] += [f"{name}_X" for name, (level, _) in _TREC_LEVEL.items() if level == metric]
     return {tool: names_of_tool for tool, names_of_tool in names.items() if names_of_tool}
 

@@ -12,16 +12,7 @@ from typing import Any
 from rankjury.core.registry import Registry
 from rankjury.errors import UnknownName, UsageError, shorten
 from rankjury.measures.aliases import (
-    ALFA,
-    BEIR,
     FAMILIAR,
-    IMPLICIT,
-    LENSKIT,
-    RECBOLE,
-    RECTOOLS,
-    REPLAY,
-    SENTENCE_TRANSFORMERS,
-    SKLEARN,
     MetricSpec,
     NameReader,
     Options,
@@ -33,11 +24,6 @@ from rankjury.measures.aliases import (
 )
 from rankjury.measures.measure import METRICS, Measure, Metric, Value, common_names, metric_aliases, split_spelling
 
-_LONGEST_SPELLING = 1_000
-"""Characters of a measure's spelling; all options of the one that has most, written out, take 200."""
-
-Refine = Callable[[Measure], Options]
-
 
 @dataclass(frozen=True)
 class Dialect:
@@ -48,7 +34,7 @@ class Dialect:
     common: Options
     """Conventions of all its measures."""
     by_metric: Mapping[str, Options] = field(default_factory=dict)
-    refine: Refine = lambda measure: {}
+    refine: Callable[[Measure], Options] = lambda measure: {}
     """Conventions that depend on more than the metric's name, such as its cut-off."""
     read: NameReader = lambda text: None
     """Its own names for measures."""
@@ -104,7 +90,7 @@ def resolve(text: str | Measure, dialect: str | None = None, overrides: Options 
         spec = MetricSpec(text.name, text.k, dict(text.options))
         return NamedMeasure(str(text), _apply_conventions(spec, chosen, conventions))
     label = text.strip()
-    if len(label) > _LONGEST_SPELLING:
+    if len(label) > 1_000:  # all options of the measure that has most, written out, take 200 characters
         raise UsageError(f"cannot read the measure {shorten(label)!r}", expected="a spelling like ndcg(gain=exp)@10")
     if chosen is not None and (native := chosen.read(label)) is not None:
         return NamedMeasure(label, _apply_conventions(native, chosen, conventions))
@@ -171,11 +157,6 @@ def _refine_alfa(measure: Measure) -> Options:
     return {"rel": None} if by_grade else {}
 
 
-def _refine_lenskit(measure: Measure) -> Options:
-    """Recall is over min(k, relevant) where there is a cut-off, and else over the relevant."""
-    return {"over": "min"} if measure.name == "recall" and measure.k is not None else {}
-
-
 # --- the dialects -------------------------------------------------------------------------------------------------
 
 _TREC_EVAL: Options = {"rel": 1.0, "ties": "id-desc", "scores": "single", "empty": "zero", "missing": "skip"}
@@ -221,21 +202,21 @@ for _dialect in (
         "BEIR: pytrec_eval's, documents whose id is the query's dropped; MRR, R_cap and Accuracy over all queries",
         {**_TREC_EVAL, "self": "drop"},
         refine=_refine_beir,
-        read=names_at_k(BEIR),
+        read=names_at_k("beir"),
     ),
     Dialect(
         "sentence-transformers",
         "InformationRetrievalEvaluator: binary gain, AP over min(k, relevant), queries with nothing relevant dropped",
         _HELD_OUT,
         _BINARY_OVER_MIN,
-        read=names_at_k(SENTENCE_TRANSFORMERS),
+        read=names_at_k("sentence-transformers"),
     ),
     Dialect(
         "sklearn",
         "scikit-learn: equal scores share their discounts (ndcg_score, dcg_score) or their precision (AP)",
         {"empty": "zero", "missing": "zero"},
         {"ndcg": {"ties": "average"}, "dcg": {"ties": "average"}, "ap": {"ties": "group"}},
-        read=names_at_k(SKLEARN),
+        read=names_at_k("sklearn"),
     ),
     Dialect(
         "elasticsearch",
@@ -257,7 +238,7 @@ for _dialect in (
         {"rel": 1.0, "self": "drop"},
         {"recall": {"over": "k"}, "precision": {"over": "relevant"}},
         refine=_refine_alfa,
-        read=names_at_k(ALFA),
+        read=names_at_k("alfa"),
     ),
     # Libraries for recommenders. None looks at ratings (LensKit does when asked): what is in their test data is
     # relevant, so that data is to hold what the gold calls relevant.
@@ -272,7 +253,7 @@ for _dialect in (
             "serendipity": {"against": "places", "over": "retrieved"},
             "mean_popularity": {"scale": "count"},
         },
-        read=names_at_k(RECTOOLS),
+        read=names_at_k("rectools"),
     ),
     Dialect(
         "lenskit",
@@ -287,15 +268,16 @@ for _dialect in (
             "precision": {"over": "retrieved"},
             "rbp": {"p": 0.85},
         },
-        refine=_refine_lenskit,
-        read=names_at_k(LENSKIT),
+        # Recall is over min(k, relevant) where there is a cut-off, and else over the relevant.
+        refine=lambda measure: {"over": "min"} if measure.name == "recall" and measure.k is not None else {},
+        read=names_at_k("lenskit"),
     ),
     Dialect(
         "recbole",
         "RecBole: binary gain, AP over min(k, relevant), users with nothing relevant dropped",
         _HELD_OUT,
         _BINARY_OVER_MIN,
-        read=names_at_k(RECBOLE),
+        read=names_at_k("recbole"),
     ),
     Dialect(
         "replay",
@@ -303,7 +285,7 @@ for _dialect in (
         "count 0 (as lists; as data frames they are not there: --empty skip)",
         {"ties": "id-desc", "empty": "zero", "missing": "zero"},
         _BINARY_OVER_MIN,
-        read=names_at_k(REPLAY),
+        read=names_at_k("replay"),
     ),
     Dialect(
         "implicit",
@@ -311,7 +293,7 @@ for _dialect in (
         "those with nothing relevant dropped",
         _HELD_OUT,
         _BINARY_OVER_MIN,
-        read=names_at_k(IMPLICIT),
+        read=names_at_k("implicit"),
     ),
 ):
     DIALECTS.add(_dialect.name, _dialect)

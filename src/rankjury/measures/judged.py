@@ -26,7 +26,6 @@ from rankjury.core.types import (
 from rankjury.errors import DataError
 from rankjury.measures.measure import COMMON_OPTIONS, Option
 
-_PER_HIT = ("row", "rank", "grade", "tie_first", "tie_last", "gold_index", "place")
 _MOST_LAID_OUT = 1 << 22
 
 
@@ -131,7 +130,8 @@ class Judged:
 
     def _hits(self, chosen: Any, *without: str) -> dict[str, Any]:
         """Return the arrays of the judged items that were retrieved, by name, with only the chosen ones."""
-        arrays = {name: getattr(self, name) for name in _PER_HIT if name not in without}
+        names = {"row", "rank", "grade", "tie_first", "tie_last", "gold_index", "place"}.difference(without)
+        arrays = {name: getattr(self, name) for name in names}
         return {name: None if array is None else array[chosen] for name, array in arrays.items()}
 
     def _part(self, first: int, last: int, counted: Runs) -> "Judged":
@@ -208,6 +208,7 @@ class Judged:
 TieRule = Literal["id", "id-desc", "order"]
 
 
+@dataclass(frozen=True, eq=False)
 class RowOrder:
     """Rows of CSR segments in descending order of value.
 
@@ -215,22 +216,16 @@ class RowOrder:
     same segment. ``order`` is None where the rows already were in order, as they mostly are.
     """
 
-    def __init__(self, starts: Ints, order: Ints | None, first: Ints, last: Ints) -> None:
-        self.starts = starts
-        self.order = order
-        self.first = first
-        """First position of each group of equal values (groups of two and more)."""
-        self.last = last
-        self._inverse: Ints | None = None
+    order: Ints | None
+    first: Ints
+    """First position of each group of equal values (groups of two and more)."""
+    last: Ints
 
-    def positions(self, rows: Ints) -> Ints:
-        """Return the positions of these rows, before ties are broken."""
-        if self.order is None:
-            return rows
-        if self._inverse is None:
-            self._inverse = np.empty_like(self.order)
-            self._inverse[self.order] = np.arange(self.order.size)
-        return self._inverse[rows]
+    @cached_property
+    def _inverse(self) -> Ints:
+        inverse = np.empty_like(self.order)
+        inverse[self.order] = np.arange(inverse.size)
+        return inverse
 
     def tie_group(self, positions: Ints) -> Ints:
         """Return the group of equal values of each position, −1 where it is alone."""
@@ -250,7 +245,7 @@ class RowOrder:
 
     def resolved(self, rows: Ints, rule: TieRule, ids: pl.Series) -> Ints:
         """Return the final positions of these rows, equal values ordered by ``rule``; only their groups are sorted."""
-        positions = self.positions(rows)
+        positions = rows if self.order is None else self._inverse[rows]
         groups = self.tie_group(positions)
         wanted = np.unique(groups[groups >= 0])
         if wanted.size == 0:
@@ -259,22 +254,20 @@ class RowOrder:
         offsets = segments_within(np.concatenate(([0], np.cumsum(lengths))))
         member_positions = np.repeat(self.first[wanted], lengths) + offsets
         members = member_positions if self.order is None else self.order[member_positions]
+        group = np.repeat(wanted, lengths)
+        if rule == "order":
+            by_rule = np.lexsort((members, group))
+        else:
+            frame = pl.DataFrame({"group": group, "id": sort_key(ids.gather(members))}).with_row_index("at")
+            ordered = frame.sort("group", "id", descending=[False, rule == "id-desc"], maintain_order=True)
+            by_rule = ordered["at"].cast(pl.Int64).to_numpy()
         final = np.empty(members.size, dtype=np.int64)
-        final[_sorted_members(np.repeat(wanted, lengths), members, rule, ids)] = member_positions
+        final[by_rule] = member_positions
         by_row = np.argsort(members)
         slot = by_row[np.searchsorted(members, rows[groups >= 0], sorter=by_row)]
         resolved = positions.copy()
         resolved[groups >= 0] = final[slot]
         return resolved
-
-
-def _sorted_members(groups: Ints, members: Ints, rule: TieRule, ids: pl.Series) -> NDArray[np.int64]:
-    """Return the order of the members of tie groups: by group, then by the rule."""
-    if rule == "order":
-        return np.lexsort((members, groups))
-    frame = pl.DataFrame({"group": groups, "id": sort_key(ids.gather(members))}).with_row_index("at")
-    ordered = frame.sort("group", "id", descending=[False, rule == "id-desc"], maintain_order=True)
-    return ordered["at"].cast(pl.Int64).to_numpy()
 
 
 def order_rows(starts: Ints, values: Floats | None, *, single: bool = False) -> RowOrder:
@@ -284,7 +277,7 @@ def order_rows(starts: Ints, values: Floats | None, *, single: bool = False) -> 
     """
     none = np.empty(0, dtype=np.int64)
     if values is None or values.size < 2:
-        return RowOrder(starts, None, none, none)
+        return RowOrder(None, none, none)
 
     def order_block(first: int, last: int) -> tuple[Ints | None, Ints, Ints]:
         low, high = int(starts[first]), int(starts[last])
@@ -303,7 +296,7 @@ def order_rows(starts: Ints, values: Floats | None, *, single: bool = False) -> 
         for (first, last), block in zip(parts, orders, strict=True):
             if block is not None:
                 order[starts[first] : starts[last]] = block
-    return RowOrder(starts, order, np.concatenate(firsts), np.concatenate(lasts))
+    return RowOrder(order, np.concatenate(firsts), np.concatenate(lasts))
 
 
 def _order_block(starts: Ints, values: NDArray[np.floating]) -> tuple[Ints | None, Ints, Ints]:
@@ -318,7 +311,10 @@ def _order_block(starts: Ints, values: NDArray[np.floating]) -> tuple[Ints | Non
         values = values[order]
     equal = values[1:] == values[:-1]
     equal[boundaries] = False
-    return order, *_runs(equal)
+    if not equal.any():
+        return order, np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
+    edges = np.diff(np.concatenate(([False], equal, [False])).astype(np.int8))
+    return order, np.flatnonzero(edges == 1), np.flatnonzero(edges == -1)
 
 
 def _sort_unsorted(starts: Ints, values: NDArray[np.floating], rises: Bools) -> Ints:
@@ -337,14 +333,6 @@ def _sort_unsorted(starts: Ints, values: NDArray[np.floating], rises: Bools) -> 
     order = np.arange(values.size, dtype=np.int64)
     order[rows] = rows[by_value[(packed & np.uint64(0xFFFFFFFF)).astype(np.int64)]]
     return order
-
-
-def _runs(equal: Bools) -> tuple[Ints, Ints]:
-    """Return the first and last position of each run of positions that equal their successor."""
-    if not equal.any():
-        return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
-    edges = np.diff(np.concatenate(([False], equal, [False])).astype(np.int8))
-    return np.flatnonzero(edges == 1), np.flatnonzero(edges == -1)
 
 
 HIGHEST_SUMMED = 1e300
@@ -398,9 +386,9 @@ def count_relevant(judged: Judged, rel: float | None) -> Floats:
             starts, grades, numbers = judged.counted.starts, judged.counted.grades, judged.counted.counts
         chosen = is_relevant(grades, rel, judged)
         total = np.concatenate(([0], np.cumsum(chosen if numbers is None else chosen * numbers)))
-        found = np.diff(total[starts]).astype(np.float64)
-        found.flags.writeable = False
-        judged.relevant_counts[rel] = found
+        counts = np.diff(total[starts]).astype(np.float64)
+        counts.flags.writeable = False
+        judged.relevant_counts[rel] = counts
     return judged.relevant_counts[rel]
 
 

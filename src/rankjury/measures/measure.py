@@ -17,8 +17,7 @@ from rankjury.core.types import Floats
 from rankjury.core.validation import check_arguments, check_fields
 from rankjury.errors import UnknownName, UsageError, shorten
 
-_LARGEST_CUT = 2**31 - 1
-"""Positions are counted in 32 bits where lists are kept."""
+_LARGEST_CUT = 2**31 - 1  # positions are counted in 32 bits where lists are kept
 Value = str | float | None
 Cut = Literal["optional", "required", "none"]
 Aggregate = Literal["mean", "sum", "geometric"]
@@ -76,12 +75,6 @@ COMMON_OPTIONS = (
 )  # fmt: skip
 
 
-_MISSING_LISTS = Option(
-    "missing", "a user whom the ranking lacks has no list, and is undefined; or an error", ("zero", "skip", "error")
-)
-"""The common option ``missing`` of metrics that look at no gold."""
-
-
 @dataclass(frozen=True)
 class Metric:
     """What a metric is, before conventions are chosen."""
@@ -120,28 +113,29 @@ class Metric:
     def all_options(self) -> tuple[Option, ...]:
         """Options of the metric itself, then the common ones that it does not declare."""
         options = {option.name: option for option in self.options}
-        for option in COMMON_OPTIONS if self.needs_relevant else COMMON_OPTIONS[1:]:
-            if self.of_lists and not self.needs_relevant:
-                if option.name == "empty":
-                    continue
-                option = _MISSING_LISTS if option.name == "missing" else option
-            options.setdefault(option.name, option)
+        common = {option.name: option for option in (COMMON_OPTIONS if self.needs_relevant else COMMON_OPTIONS[1:])}
+        if self.of_lists and not self.needs_relevant:
+            about = "a user whom the ranking lacks has no list, and is undefined; or an error"
+            common["missing"] = replace(common["missing"], about=about)
+            del common["empty"]
+        options |= {name: option for name, option in common.items() if name not in options}
         if "empty" in options:  # its default comes first among the choices
-            default, empty = self.empty_default({}), options["empty"]
-            others = (choice for choice in empty.choices if choice != default)
-            options["empty"] = replace(empty, choices=(default, *others))
+            empty = options["empty"]
+            default = self.default(empty, {})
+            options["empty"] = replace(
+                empty, choices=tuple(sorted(empty.choices, key=lambda choice: choice != default))
+            )
         return tuple(options.values())
 
-    def empty_default(self, given: Mapping[str, Value]) -> str:
-        """Return the default of the option ``empty`` under the metric's other options."""
-        if isinstance(self.zero_when_empty, bool):
-            return "zero" if self.zero_when_empty else "skip"
-        default = next(option.default_value for option in self.options if option.name == "over")
-        return "zero" if given.get("over", default) in self.zero_when_empty else "skip"
-
-    def default(self, option: Option, given: Mapping[str, Value]) -> Value:
-        """Return the default of an option, given the values of the others."""
-        return self.empty_default(given) if option.name == "empty" else option.default_value
+    def default(self, option: Option, values: Mapping[str, Value]) -> Value:
+        """Return the default of an option; that of ``empty`` depends on the values of the others."""
+        if option.name != "empty":
+            return option.default_value
+        zero = self.zero_when_empty
+        if isinstance(zero, tuple):
+            divisor = next(option.default_value for option in self.options if option.name == "over")
+            zero = values.get("over", divisor) in zero
+        return "zero" if zero else "skip"
 
     def option(self, name: str, where: str) -> Option:
         for option in self.all_options:
@@ -263,11 +257,10 @@ class Measure:
 
 
 def _spell(name: str, options: Iterable[tuple[str, Value]], k: int | None) -> str:
-    def spell(value: Value) -> str:
-        return str(int(value) if isinstance(value, float) and value.is_integer() else value)
-
-    inside = ",".join(f"{key}={spell(value)}" for key, value in options)
-    return name + (f"({inside})" if inside else "") + (f"@{k}" if k is not None else "")
+    texts = [
+        f"{key}={int(value) if isinstance(value, float) and value.is_integer() else value}" for key, value in options
+    ]
+    return name + (f"({','.join(texts)})" if texts else "") + (f"@{k}" if k is not None else "")
 
 
 _SPELLING = re.compile(r"(?P<name>[^\s()@,=]+)(?:\((?P<options>[^()]*)\))?(?:@(?P<k>[^\s()@]+))?")
@@ -294,8 +287,8 @@ def split_spelling(text: str) -> tuple[str, dict[str, str], int | None]:
 
 
 LEGEND = "After =: what the measure is usually called"
+# By metric and divisor. The other divisors (min, found, retrieved) give quantities that have no other name.
 _COMMON_NAMES = {("recall", "k"): "precision", ("precision", "relevant"): "recall"}
-"""By metric and divisor. The other divisors (min, found, retrieved) give quantities that have no other name."""
 
 
 def common_name(measure: Measure | str) -> str | None:

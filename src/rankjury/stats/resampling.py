@@ -25,20 +25,14 @@ from numpy.typing import NDArray
 from rankjury.core.types import Floats, Ints, cut_rows, in_threads
 from rankjury.core.validation import Record, SignedInt, check_fields
 from rankjury.errors import UnknownName, UsageError
-from rankjury.stats.sums import LARGEST_BLOCK
+from rankjury.stats.sums import LARGEST_BLOCK, Summable
 
 Keys = NDArray[np.uint64]
 
 _GAMMA = np.uint64(0x9E3779B97F4A7C15)
 _MIX = ((np.uint64(30), np.uint64(0xBF58476D1CE4E5B9)), (np.uint64(27), np.uint64(0x94D049BB133111EB)))
-_LAST_SHIFT = np.uint64(31)
-_WEIGHTS_PER_WORD = 8
-_BITS_PER_WORD = 64
-# In 256ths: none, one, two … draws. A byte at or above the i-th threshold means more than i draws.
-_CHANCES = (94, 95, 46, 16, 4, 1)
-_THRESHOLDS = tuple(accumulate(_CHANCES))[:-1]
-# The kinds of stream start from different keys, so that tests, intervals and samples do not share numbers.
-_WEIGHTS, _SIGNS, _CHOICES = np.uint64(0), np.uint64(0xD1B54A32D192ED03), np.uint64(0x8CB92BA72F3D8DD7)
+# The chances of no, one, two … draws are these 256ths. A byte at or above the i-th threshold means more than i draws.
+_THRESHOLDS = tuple(accumulate((94, 95, 46, 16, 4, 1)))[:-1]
 
 
 def query_keys(queries: pl.Series, seed: int) -> Keys:
@@ -59,7 +53,7 @@ def bootstrap_weights(keys: Keys, first: int, last: int) -> Floats:
 
 def random_words(keys: Keys, first: int, last: int) -> NDArray[np.uint64]:
     """Return words ``first`` to ``last``, of 64 random bits, of every key's stream of choices: keys × words."""
-    return _Words(first, last, keys.size, 1, _CHOICES).of(keys)
+    return _Words(first, last, keys.size).words(keys)
 
 
 def pair_words(left: Keys, right: Keys) -> NDArray[np.uint64]:
@@ -74,25 +68,44 @@ def _mix(words: NDArray[np.uint64], spare: NDArray[np.uint64]) -> NDArray[np.uin
         np.right_shift(words, shift, out=spare)
         np.bitwise_xor(words, spare, out=words)
         np.multiply(words, factor, out=words)
-    np.right_shift(words, _LAST_SHIFT, out=spare)
+    np.right_shift(words, np.uint64(31), out=spare)
     return np.bitwise_xor(words, spare, out=words)
 
 
-class Weights:
-    """Draws the weights of blocks of queries, for the same resamples, into arrays that are used again.
+class _Words:
+    """The words of each key's stream that hold the numbers ``first`` to ``last``, in arrays that are used again."""
 
-    What was drawn before is gone with the next draw.
-    """
+    per_word = 1
+    kind = np.uint64(0x8CB92BA72F3D8DD7)
+    """The kinds of stream start from different keys, so that tests, intervals and samples do not share numbers."""
 
     def __init__(self, first: int, last: int, most: int) -> None:
-        self._words = _Words(first, last, most, _WEIGHTS_PER_WORD, _WEIGHTS)
-        self._above = np.empty((most, last - first), dtype=bool)
-        self._counts = np.empty((most, last - first), dtype=np.uint8)
-        self._weights = np.empty((most, last - first))
+        self._shape = (most, last - first)
+        places = np.arange(first // self.per_word + 1, -(-last // self.per_word) + 1, dtype=np.uint64)
+        self._steps = places * _GAMMA
+        self._buffer, self._spare = np.empty((2, most, places.size), dtype=np.uint64)
+
+    def words(self, keys: Keys) -> NDArray[np.uint64]:
+        """Return the words as keys × words, in little-endian order of bytes; the next call overwrites them."""
+        words, spare = self._buffer[: keys.size], self._spare[: keys.size]
+        np.add((keys ^ self.kind)[:, None], self._steps[None, :], out=words)
+        return _mix(words, spare).astype("<u8", copy=False)
+
+
+class Weights(_Words):
+    """Draws the weights of blocks of queries, for the same resamples; the next draw overwrites them."""
+
+    per_word = 8
+    kind = np.uint64(0)
+
+    def __init__(self, first: int, last: int, most: int) -> None:
+        super().__init__(first, last, most)
+        self._above, self._counts = np.empty(self._shape, dtype=bool), np.empty(self._shape, dtype=np.uint8)
+        self._weights = np.empty(self._shape)
 
     def draw(self, keys: Keys) -> Floats:
         above, counts = self._above[: keys.size], self._counts[: keys.size]
-        octets = self._words.of(keys).view(np.uint8)[:, : counts.shape[1]]
+        octets = self.words(keys).view(np.uint8)[:, : counts.shape[1]]
         counts[:] = 0
         for threshold in _THRESHOLDS:
             np.greater_equal(octets, threshold, out=above)
@@ -102,32 +115,15 @@ class Weights:
         return weights
 
 
-class Signs:
+class Signs(_Words):
     """Draws the signs of blocks of queries, for the same resamples."""
 
-    def __init__(self, first: int, last: int, most: int) -> None:
-        self._words = _Words(first, last, most, _BITS_PER_WORD, _SIGNS)
-        self._bits = last - first
+    per_word = 64
+    kind = np.uint64(0xD1B54A32D192ED03)
 
     def draw(self, keys: Keys) -> Floats:
-        octets = self._words.of(keys).view(np.uint8)
-        return np.unpackbits(octets, axis=1, bitorder="little", count=self._bits).astype(np.float64)
-
-
-class _Words:
-    """The words of each key's stream that hold the numbers ``first`` to ``last``, so many to a word."""
-
-    def __init__(self, first: int, last: int, most: int, per_word: int, kind: np.uint64) -> None:
-        places = np.arange(first // per_word + 1, -(-last // per_word) + 1, dtype=np.uint64)
-        self._steps = places * _GAMMA
-        self._kind = kind
-        self._buffer, self._spare = np.empty((2, most, places.size), dtype=np.uint64)
-
-    def of(self, keys: Keys) -> NDArray[np.uint64]:
-        """Return the words as keys × words, in little-endian order of bytes."""
-        words, spare = self._buffer[: keys.size], self._spare[: keys.size]
-        np.add((keys ^ self._kind)[:, None], self._steps[None, :], out=words)
-        return _mix(words, spare).astype("<u8", copy=False)
+        octets = self.words(keys).view(np.uint8)
+        return np.unpackbits(octets, axis=1, bitorder="little", count=self._shape[1]).astype(np.float64)
 
 
 _RESAMPLES_PER_PART = 2560
@@ -136,25 +132,20 @@ _PRODUCTS_AT_ONCE = 1 << 18
 """More at a time, and OpenBLAS would start threads within ours, which then wait for each other."""
 
 
-def draw_sums(keys: Keys, columns: Floats, resamples: int) -> Ints:
+def flip_sums(keys: Keys, columns: Floats, resamples: int) -> Ints:
+    """Return sums of each column with the signs of its values flipped at random, as columns × resamples."""
+    flipped = draw_sums(keys, columns, resamples, Signs)
+    flipped *= 2
+    flipped -= columns.astype(np.int64).sum(axis=0)[:, None]
+    return flipped
+
+
+def draw_sums(keys: Keys, columns: Floats, resamples: int, numbers: type[Weights] | type[Signs] = Weights) -> Ints:
     """Return sums of each column over resampled queries, as columns × resamples.
 
     Every query is drawn a random number of times, with mean 1, independently of the others. ``columns`` holds whole
     numbers, as queries × columns.
     """
-    return _sums(Weights, keys, columns, resamples)
-
-
-def flip_sums(keys: Keys, columns: Floats, resamples: int) -> Ints:
-    """Return sums of each column with the signs of its values flipped at random, as columns × resamples."""
-    total = columns.astype(np.int64).sum(axis=0)
-    flipped = _sums(Signs, keys, columns, resamples)
-    flipped *= 2
-    flipped -= total[:, None]
-    return flipped
-
-
-def _sums(numbers: type[Weights] | type[Signs], keys: Keys, columns: Floats, resamples: int) -> Ints:
     across = np.ascontiguousarray(columns.T)
     blocks = cut_rows(keys.size, min(_QUERIES_PER_BLOCK, LARGEST_BLOCK))
 
@@ -176,11 +167,6 @@ def _sums(numbers: type[Weights] | type[Signs], keys: Keys, columns: Floats, res
         return sums + exact.astype(np.int64)
 
     return np.concatenate(list(in_threads(work, cut_rows(resamples, _RESAMPLES_PER_PART))), axis=1)
-
-
-_SMALLEST = 1e-300
-_PRECISION = 1e-16
-_MAX_STEPS = 10_000
 
 
 def normal_cdf(z: float) -> float:
@@ -237,20 +223,20 @@ def _incomplete_beta(a: float, b: float, x: float, rest: float) -> float:
     front = exp(lgamma(a + b) - lgamma(a) - lgamma(b) + a * log(x) + b * log(rest)) / a
     c, d = 1.0, 1.0 / _nonzero(1.0 - (a + b) * x / (a + 1.0))
     fraction = d
-    for m in range(1, _MAX_STEPS):
+    for m in range(1, 10_000):
         even = m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m))
         odd = -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1))
         for step in (even, odd):
             d = 1.0 / _nonzero(1.0 + step * d)
             c = _nonzero(1.0 + step / c)
             fraction *= c * d
-        if abs(c * d - 1.0) < _PRECISION * 4:
+        if abs(c * d - 1.0) < 4e-16:
             break
     return front * fraction
 
 
 def _nonzero(value: float) -> float:
-    return value if abs(value) > _SMALLEST else _SMALLEST
+    return value if abs(value) > 1e-300 else 1e-300
 
 
 Bounds = tuple[float, float]
@@ -289,17 +275,14 @@ class Resampling(Record):
 
 
 @dataclass(frozen=True)
-class Influence:
-    """What each query moves the estimate by (the estimate less that without it, up to a factor): the sums that count.
+class Influence(Summable):
+    """Sums of the squares and cubes of each query's influence on the estimate, which omitting it changes, to a factor.
 
     They are floats, or numbers without rounding.
     """
 
     squares: float | Fraction
     cubes: float | Fraction
-
-    def __add__(self, other: "Influence") -> "Influence":
-        return Influence(self.squares + other.squares, self.cubes + other.cubes)
 
     def scaled(self, factor: float | Fraction) -> "Influence":
         return Influence(self.squares * factor**2, self.cubes * factor**3)
@@ -321,19 +304,11 @@ def interval(resampled: Floats, estimate: float, influence: Influence, level: fl
     tail = (1.0 - level) / 2.0
     tails = [tail, 1.0 - tail]
     if method == "bca":
-        tails = _shifted(tails, resampled, estimate, influence)
+        below = np.count_nonzero(resampled < estimate) + np.count_nonzero(resampled <= estimate)
+        bias, acceleration = normal_quantile(below / (2 * resampled.size)), influence.acceleration
+        if isfinite(bias) and acceleration is not None:
+            distances = [bias + normal_quantile(tail) for tail in tails]
+            shifted = [normal_cdf(bias + z / (1.0 - acceleration * z)) for z in distances]
+            tails = tails if any(map(isnan, shifted)) else shifted
     low, high = np.quantile(resampled, tails).tolist()
     return low, high
-
-
-def _shifted(tails: list[float], resampled: Floats, estimate: float, influence: Influence) -> list[float]:
-    below = (np.count_nonzero(resampled < estimate) + np.count_nonzero(resampled <= estimate)) / (2 * resampled.size)
-    bias = normal_quantile(below)
-    acceleration = influence.acceleration
-    if not isfinite(bias) or acceleration is None:
-        return tails
-    shifted = []
-    for tail in tails:
-        z = bias + normal_quantile(tail)
-        shifted.append(normal_cdf(bias + z / (1.0 - acceleration * z)))
-    return tails if any(isnan(tail) for tail in shifted) else shifted

@@ -12,7 +12,7 @@ from hypothesis import given, settings, strategies as st
 import rankjury
 from rankjury.evaluation.compare import assess
 from rankjury.evaluation.evaluate import resolve_measures
-from rankjury.evaluation.judge import MatchedRanking
+from rankjury.evaluation.judge import MatchedRanking, OrderRules
 from rankjury.evaluation.slices import SliceTable
 from rankjury.evaluation.slices.groups import Attribute
 from rankjury.measures.metrics.average import err
@@ -108,7 +108,7 @@ def test_time_is_linear_in_the_judged_items_of_a_query() -> None:
     ranking = rankjury.as_ranking(
         pl.DataFrame({"query_id": ["q"] * number, "item_id": np.arange(number), "score": -np.arange(float(number))})
     )
-    judged = MatchedRanking(gold, ranking).judge()
+    judged = MatchedRanking(gold, ranking).judge(OrderRules())
     started = time.process_time()
     found = err(judged, None, max=20.0)
     assert time.process_time() - started < 5

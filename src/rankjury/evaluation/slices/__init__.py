@@ -110,9 +110,8 @@ class IdOverlap:
     def __add__(self, other: "IdOverlap") -> "IdOverlap":
         pairs = zip(self.examples, other.examples, strict=True)
         lacking, unknown = (min(filter(None, pair), default=None) for pair in pairs)
-        return IdOverlap(
-            self.ids + other.ids, self.lacking + other.lacking, self.unknown + other.unknown, (lacking, unknown)
-        )
+        numbers = (self.ids + other.ids, self.lacking + other.lacking, self.unknown + other.unknown)
+        return IdOverlap(*numbers, (lacking, unknown))
 
     def warnings(self, of: str, where: str) -> Iterator[ReportWarning]:
         """Return warnings; raise an error where so few ids are shared that they must be spelled differently."""

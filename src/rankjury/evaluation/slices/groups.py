@@ -1,8 +1,9 @@
 """Groups of queries or items by an attribute: its spelling, the counts of its values, and the members of each group."""
 
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
 from itertools import pairwise
 from typing import Any
 
@@ -15,13 +16,8 @@ from rankjury.stats.estimates import FRACTION, bits_to_drop, round_bits
 
 _SPELLING = re.compile(r"(?P<name>[^()*]+?)\s*(?:\(\s*(?P<option>quantiles|bins)\s*=\s*(?P<value>[^()]+)\))?")
 _MAX_GROUPS = 100
-_MAX_DEFAULT_GROUPS = 20
-"""Texts of more values are not grouped by, unless asked for."""
-_DEFAULT_QUANTILES = 4
 _FEW_NUMBERS = 5
 NO_VALUE = "(none)"
-_MAX_FRACTION_BITS = 24
-"""Precision of numbers where there are too many different ones."""
 _VALUE, _COUNT = "value", "count"
 
 
@@ -155,7 +151,7 @@ class ValueCounts:
             return self
         if not self.is_number:
             return replace(self, values=self.values.head(most + 1), counts=self.counts[: most + 1])
-        return self._rounded(bits_to_drop(self.numbers[0], most, max(self.dropped, FRACTION - _MAX_FRACTION_BITS)))
+        return self._rounded(bits_to_drop(self.numbers[0], most, max(self.dropped, FRACTION - 24)))
 
     def _rounded(self, dropped: int) -> "ValueCounts":
         numbers = pl.Series(_VALUE, round_bits(self.values.cast(pl.Float64).to_numpy(), dropped))
@@ -202,7 +198,7 @@ class Group:
 
     name: str
     note: str
-    """What the name leaves open, such as the range of a quantile; else empty."""
+    """Details that the name leaves open, such as the range of a quantile; else empty."""
     members: Bools
 
     @property
@@ -211,23 +207,15 @@ class Group:
         return self.name if "*" in self.name else self.name.partition("=")[0]
 
 
-@dataclass(eq=False)
 class AttributeRows:
     """Rows of a table of attributes; columns are converted to texts or numbers once."""
 
-    table: pl.DataFrame
-    _texts: dict[str, pl.Series] = field(default_factory=dict)
-    _numbers: dict[str, Floats] = field(default_factory=dict)
-
-    def texts(self, name: str) -> pl.Series:
-        if name not in self._texts:
-            self._texts[name] = values_as_text(normalize_values(self.table[name]))
-        return self._texts[name]
-
-    def numbers(self, name: str) -> Floats:
-        if name not in self._numbers:
-            self._numbers[name] = normalize_values(self.table[name]).cast(pl.Float64).to_numpy()
-        return self._numbers[name]
+    def __init__(self, table: pl.DataFrame) -> None:
+        self.table = table
+        self.texts: Callable[[str], pl.Series] = cache(lambda name: values_as_text(normalize_values(table[name])))
+        self.numbers: Callable[[str], Floats] = cache(
+            lambda name: normalize_values(table[name]).cast(pl.Float64).to_numpy()
+        )
 
 
 @dataclass(frozen=True)
@@ -238,6 +226,8 @@ class _HasValue:
     value: str | None
 
     def members(self, rows: AttributeRows) -> Bools:
+        if self.value is None and rows.table[self.name].dtype.is_numeric():
+            return np.isnan(rows.numbers(self.name))
         texts = rows.texts(self.name)
         if self.value is None:
             return texts.is_null().to_numpy()
@@ -265,36 +255,24 @@ class _Lies:
 
 
 @dataclass(frozen=True)
-class _NoNumber:
-    name: str
-
-    def members(self, rows: AttributeRows) -> Bools:
-        return np.isnan(rows.numbers(self.name))
-
-
-@dataclass(frozen=True)
 class GroupDefinition:
     """Definition of a group: its name, and the conditions that its members meet."""
 
     name: str
     note: str
-    conditions: tuple[_HasValue | _Lies | _NoNumber, ...]
+    conditions: tuple[_HasValue | _Lies, ...]
 
     def members(self, rows: AttributeRows) -> Bools:
         return np.asarray(np.logical_and.reduce([condition.members(rows) for condition in self.conditions]))
 
 
 def suitable_attributes(table: pl.DataFrame) -> list[tuple[Attribute, ...]]:
-    """Return the columns that group well, for when none is named: numbers, and texts of 2 to 20 values."""
+    """Return the columns to group by where none is named: numbers, and texts of 2 to 20 values."""
     return suitable_attributes_of({name: ValueCounts.of(table[name]) for name in table.columns})
 
 
 def suitable_attributes_of(censuses: Mapping[str, ValueCounts]) -> list[tuple[Attribute, ...]]:
-    return [
-        (Attribute(name),)
-        for name, census in censuses.items()
-        if census.is_number or 2 <= census.distinct <= _MAX_DEFAULT_GROUPS
-    ]
+    return [(Attribute(name),) for name, census in censuses.items() if census.is_number or 2 <= census.distinct <= 20]
 
 
 def group_by(
@@ -363,22 +341,22 @@ def _define_groups(attribute: Attribute, census: ValueCounts, where: str) -> lis
     asked_as_number = attribute.quantiles or attribute.bins
     if asked_as_number and not census.is_number:
         raise DataError(f"{name} is not a number and cannot be cut", where=where, hint=f"Ask for {name} alone.")
+    without_value = GroupDefinition(f"{name}={NO_VALUE}", "", (_HasValue(name, None),))
     few = census.distinct <= _FEW_NUMBERS and not census.dropped
     if census.is_number and (asked_as_number or not few):
-        cut = _by_bins(attribute) if attribute.bins else _by_quantiles(census, attribute)
-        return [*cut, GroupDefinition(f"{name}={NO_VALUE}", "", (_NoNumber(name),))]
+        return [*(_by_bins(attribute) if attribute.bins else _by_quantiles(census, attribute)), without_value]
     if not can_group(census.dtype):
         expected = "a text, a number, or a list of them"
         raise DataError(f"{name} is of type {census.dtype}", where=where, expected=expected)
     values = census.texts
     check_group_count(len(values), name, where)
     groups = [GroupDefinition(f"{name}={value}", notes.get(value, ""), (_HasValue(name, value),)) for value in values]
-    return [*groups, GroupDefinition(f"{name}={NO_VALUE}", "", (_HasValue(name, None),))]
+    return [*groups, without_value]
 
 
 def _by_quantiles(census: ValueCounts, attribute: Attribute) -> list[GroupDefinition]:
     """Define quantile groups, as even as possible without splitting equal numbers."""
-    parts = attribute.quantiles or _DEFAULT_QUANTILES
+    parts = attribute.quantiles or 4
     distinct, counts = census.numbers
     if distinct.size == 0:
         return []
@@ -399,8 +377,13 @@ def _by_quantiles(census: ValueCounts, attribute: Attribute) -> list[GroupDefini
 
 
 def _by_bins(attribute: Attribute) -> list[GroupDefinition]:
-    name, edges = attribute.name, attribute.bins
-    bins: list[tuple[str, float | None, float | None]] = [(f"{name}<{edges[0]:.15g}", None, edges[0])]
-    bins += [(f"{name}={low:.15g}..{high:.15g}", low, high) for low, high in pairwise(edges)]
-    bins.append((f"{name}>={edges[-1]:.15g}", edges[-1], None))
-    return [GroupDefinition(text, "", (_Lies(name, low, high, False),)) for text, low, high in bins]
+    edges = attribute.bins
+    labels = [
+        f"<{edges[0]:.15g}",
+        *(f"={low:.15g}..{high:.15g}" for low, high in pairwise(edges)),
+        f">={edges[-1]:.15g}",
+    ]
+    return [
+        GroupDefinition(f"{attribute.name}{label}", "", (_Lies(attribute.name, low, high, False),))
+        for label, (low, high) in zip(labels, pairwise([None, *edges, None]), strict=True)
+    ]

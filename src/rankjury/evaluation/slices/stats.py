@@ -158,7 +158,7 @@ def break_down(
 def slice_items(
     group: Group,
     systems: Mapping[str, Scores],
-    resampling: Resampling,
+    resampling: Resampling | None,
     baseline: str | None,
     signs: int | None = None,
     compared: Mapping[str, Scores] | None = None,
@@ -166,7 +166,7 @@ def slice_items(
     """Compare systems that were scored within a group of items; p-values are not yet corrected."""
     estimates = estimate_systems(systems, resampling)
     comparisons: list[Comparison] = []
-    if baseline is not None:
+    if baseline is not None and resampling is not None:
         compared = systems if compared is None else compared
         keys = query_keys(compared[baseline].queries, resampling.seed)
         columns = [column for pair in pair_with_baseline(compared, baseline) for column in pair.columns()]
@@ -327,22 +327,87 @@ class SliceGroups:
                 )
             if item_groups[id(gold)] is NO_ITEM_GROUPS:
                 item_groups[id(gold)] = ItemGroups.of(gold.item_places[0], item_slices)
-        for some in item_groups.values():
-            check_slice_names([*(group.name for group in groups), *some.names])
-            warnings += some.warnings
+        for of_gold in item_groups.values():
+            check_slice_names([*(group.name for group in groups), *of_gold.names])
+            warnings += of_gold.warnings
         return cls(groups, item_groups, warnings)
 
-    def sliced(
-        self, scores: Mapping[str, Scores], of_items: Mapping[str, Mapping[str, Scores]], crossings: Crossings
-    ) -> "SlicedScores":
-        """Return the scores of systems, ready to be broken down by these groups."""
-        of_golds = {
-            name: Group(name, some.notes[number], some.members[number])
-            for some in self.item_groups.values()
-            for number, name in enumerate(some.names)
-        }
+    def slices(
+        self,
+        scores: Mapping[str, Scores],
+        of_items: Mapping[str, Mapping[str, Scores]],
+        crossings: Crossings,
+        resampling: Resampling | None,
+        baseline: str | None,
+        compared: Mapping[str, Scores],
+        expected: Collection[str],
+        progress: Progress,
+    ) -> list[Slice]:
+        """Break the scores of systems down by these groups; with ``resampling``, with intervals and differences.
+
+        Args:
+            scores: The scores by system.
+            of_items: By system and the name of a group of items, the scores with the gold restricted to it.
+            crossings: Attributes of queries and of items whose groups are crossed.
+            resampling: How intervals and tests are made; None: means only, without a baseline.
+            baseline: The system that the others are compared with.
+            compared: The systems and measures to compare with the baseline.
+            expected: Systems whose scores are expectations, as those of a random order are.
+            progress: Reports each finished slice.
+        """
         by_query = {name: table.by_query for name, table in scores.items()}
-        return SlicedScores(by_query, self.groups, list(of_golds.values()), of_items, crossings)
+        compared = {name: table.by_query for name, table in compared.items()}
+        first = next(iter(by_query.values()))
+        groups = self.groups if first.labels else ()
+        restricted = list(self._restricted(first.queries, of_items, crossings))
+        steps = len(groups) + len(restricted)
+        signs = None if resampling is None else signs_for(steps * (len(by_query) - 1), resampling)
+        slices = []
+        if resampling is None:
+            for group in groups:
+                rows = np.flatnonzero(group.members)
+                means = estimate_systems({name: table.part(rows) for name, table in by_query.items()}, None)
+                slices.append(Slice(group.name, group.note, "queries", rows.size, means, tuple(rows.tolist())))
+        elif groups:
+            for part in break_down(by_query, groups, resampling, baseline, signs, compared, expected):
+                slices.append(part)
+                progress.update("Breaking down", len(slices), steps)
+        for group, parts in restricted:
+            others = {
+                name: parts[name].only([label for label in table.labels if label in parts[name].labels])
+                for name, table in compared.items()
+                if name in parts
+            }
+            slices.append(
+                slice_items(group, parts, resampling, baseline if baseline in others else None, signs, others)
+            )
+            if resampling is not None:
+                progress.update("Breaking down", len(slices), steps)
+        return correct_slices(slices)
+
+    def _restricted(
+        self, queries: pl.Series, of_items: Mapping[str, Mapping[str, Scores]], crossings: Crossings
+    ) -> Iterator[tuple[Group, dict[str, Scores]]]:
+        """Yield the slices of items, then those crossed with a group of queries that any query falls in."""
+        item_groups = {
+            name: Group(name, of_gold.notes[number], of_gold.members[number])
+            for of_gold in self.item_groups.values()
+            for number, name in enumerate(of_gold.names)
+        }
+        slices = [
+            (group, {system: parts[name] for system, parts in of_items.items() if name in parts})
+            for name, group in item_groups.items()
+        ]
+        slices = [(group, parts) for group, parts in slices if next(iter(parts.values())).labels]
+        yield from slices
+        for attributes, group, (item_group, parts) in product(crossings, self.groups, slices):
+            if (group.attribute, item_group.attribute) != attributes:
+                continue
+            members = queries.filter(pl.Series(group.members)).implode()
+            crossed = {name: part.part(np.flatnonzero(part.queries.is_in(members))) for name, part in parts.items()}
+            if all(len(part.queries) for part in crossed.values()):
+                note = "; ".join(filter(None, (group.note, item_group.note)))
+                yield Group(f"{group.name}*{item_group.name}", note, group.members), crossed
 
 
 def check_slice_names(names: Sequence[str]) -> None:
@@ -350,94 +415,3 @@ def check_slice_names(names: Sequence[str]) -> None:
     if duplicate is not None:
         hint = "Rename one of the columns."
         raise UsageError(f"duplicate slice {duplicate!r}", expected="each attribute once", hint=hint)
-
-
-@dataclass(frozen=True, eq=False)
-class SlicedScores:
-    """The systems' scores, and the groups that they are broken down by."""
-
-    scores: Mapping[str, Scores]
-    """By system; only measures that each query has a value of."""
-    groups: Sequence[Group]
-    """Of queries, as the scores have them."""
-    item_groups: Sequence[Group]
-    of_items: Mapping[str, Mapping[str, Scores]]
-    """By system and the name of a group of items, with the gold restricted to it; systems may have different golds."""
-    crossings: Crossings = ()
-
-    @property
-    def _groups(self) -> Sequence[Group]:
-        """None where no measure has a value by query."""
-        return self.groups if next(iter(self.scores.values())).labels else ()
-
-    def slices(
-        self,
-        resampling: Resampling | None,
-        baseline: str | None,
-        compared: Mapping[str, Scores],
-        expected: Sequence[str],
-        progress: Progress,
-    ) -> list[Slice]:
-        """Return every slice; with ``resampling``, with intervals and differences.
-
-        ``compared`` are the systems and measures to compare with the baseline; scores of the systems ``expected`` are
-        expectations, as those of a random order are.
-        """
-        if resampling is None:
-            return list(self._means())
-        by_query = {name: scores.by_query for name, scores in compared.items()}
-        return correct_slices(list(self._resampled(resampling, baseline, by_query, expected, progress)))
-
-    def _means(self) -> Iterator[Slice]:
-        for group in self._groups:
-            rows = np.flatnonzero(group.members)
-            means = estimate_systems({name: scores.part(rows) for name, scores in self.scores.items()}, None)
-            yield Slice(group.name, group.note, "queries", rows.size, means, tuple(rows.tolist()))
-        for group, parts in self._restricted():
-            size = len(next(iter(parts.values())).queries)
-            yield Slice(group.name, group.note, "items", size, estimate_systems(parts, None))
-
-    def _resampled(
-        self,
-        resampling: Resampling,
-        baseline: str | None,
-        compared: Mapping[str, Scores],
-        expected: Sequence[str],
-        progress: Progress,
-    ) -> Iterator[Slice]:
-        restricted = list(self._restricted())
-        steps = len(self._groups) + len(restricted)
-        signs = signs_for(steps * (len(self.scores) - 1), resampling)
-        done = 0
-        if self._groups:
-            for part in break_down(self.scores, self._groups, resampling, baseline, signs, compared, expected):
-                yield part
-                done += 1
-                progress.update("Breaking down", done, steps)
-        for group, parts in restricted:
-            beside = {
-                name: parts[name].only([label for label in scores.labels if label in parts[name].labels])
-                for name, scores in compared.items()
-                if name in parts
-            }
-            yield slice_items(group, parts, resampling, baseline if baseline in beside else None, signs, beside)
-            done += 1
-            progress.update("Breaking down", done, steps)
-
-    def _restricted(self) -> Iterator[tuple[Group, dict[str, Scores]]]:
-        """Return the slices of items, then those of both crossed that any query falls in."""
-        of_items = [
-            (group, {name: parts[group.name] for name, parts in self.of_items.items() if group.name in parts})
-            for group in self.item_groups
-        ]
-        of_items = [(group, parts) for group, parts in of_items if next(iter(parts.values())).labels]
-        yield from of_items
-        queries = next(iter(self.scores.values())).queries
-        for attributes, group, (other, parts) in product(self.crossings, self.groups, of_items):
-            if (group.attribute, other.attribute) != attributes:
-                continue
-            members = queries.filter(pl.Series(group.members)).implode()
-            crossed = {name: part.part(np.flatnonzero(part.queries.is_in(members))) for name, part in parts.items()}
-            if all(len(part.queries) for part in crossed.values()):
-                note = "; ".join(filter(None, (group.note, other.note)))
-                yield Group(f"{group.name}*{other.name}", note, group.members), crossed

@@ -1,5 +1,7 @@
 """Count metrics, and how much of what was retrieved is judged at all."""
 
+from typing import Any
+
 import numpy as np
 
 from rankjury.core.types import Floats
@@ -53,7 +55,10 @@ def _counted(judged: Judged, values: Floats, missing: str) -> Floats:
     return np.where(judged.present, values, 0.0) if missing == "none" else values
 
 
-@metric("num_q", _MISSING, cut="none", aggregate="sum", needs_relevant=False, by_position=False, descriptive=True)
+_COUNT: dict[str, Any] = {"aggregate": "sum", "needs_relevant": False, "by_position": False, "descriptive": True}
+
+
+@metric("num_q", _MISSING, cut="none", **_COUNT)
 def num_q(judged: Judged, k: int | None, *, missing: str = "zero") -> Floats:
     """Number of queries.
 
@@ -64,7 +69,7 @@ def num_q(judged: Judged, k: int | None, *, missing: str = "zero") -> Floats:
     return _counted(judged, np.ones(len(judged)), missing)
 
 
-@metric("num_ret", aggregate="sum", needs_relevant=False, by_position=False, descriptive=True)
+@metric("num_ret", **_COUNT)
 def num_ret(judged: Judged, k: int | None) -> Floats:
     """Number of items retrieved.
 
@@ -75,16 +80,7 @@ def num_ret(judged: Judged, k: int | None) -> Floats:
     return np.minimum(cut_or_depth(judged, k), judged.depth)
 
 
-@metric(
-    "num_rel",
-    REL,
-    _MISSING,
-    cut="none",
-    aggregate="sum",
-    needs_relevant=False,
-    by_position=False,
-    descriptive=True,
-)
+@metric("num_rel", REL, _MISSING, cut="none", **_COUNT)
 def num_rel(judged: Judged, k: int | None, *, rel: float | None = None, missing: str = "zero") -> Floats:
     """Number of relevant items in the gold.
 
@@ -95,7 +91,7 @@ def num_rel(judged: Judged, k: int | None, *, rel: float | None = None, missing:
     return _counted(judged, count_relevant(judged, rel), missing)
 
 
-@metric("num_rel_ret", REL, aggregate="sum", needs_relevant=False, by_position=False, descriptive=True)
+@metric("num_rel_ret", REL, **_COUNT)
 def num_rel_ret(judged: Judged, k: int | None, *, rel: float | None = None) -> Floats:
     """Number of relevant items retrieved.
 
@@ -150,15 +146,7 @@ def _most_hits(judged: Judged, k: int | None, rel: float | None) -> Floats:
     return np.minimum(cut_or_depth(judged, k), count_relevant(judged, rel))
 
 
-@metric(
-    "num_nonrel_ret",
-    REL,
-    aggregate="sum",
-    needs_relevant=False,
-    lower_is_better=True,
-    by_position=False,
-    descriptive=True,
-)
+@metric("num_nonrel_ret", REL, lower_is_better=True, **_COUNT)
 def num_nonrel_ret(judged: Judged, k: int | None, *, rel: float | None = None) -> Floats:
     """Number of items retrieved that were judged and found not relevant.
 
