@@ -41,8 +41,7 @@ from rankjury.measures.measure import Measure, Value
 MISSING = -1
 _MAX_ITEMS = 1 << 40
 _STRIDE = np.uint64(0x9E3779B97F4A7C15)
-_SPARE_SLOT_BITS = 3
-"""The hash table has 2 to this power slots for each pair."""
+_SPARE_SLOT_BITS = 3  # the hash table has 2 to this power slots for each pair
 
 
 @dataclass(frozen=True, eq=False)

@@ -37,13 +37,11 @@ class _System:
     """What is kept of a ranking once it was scored."""
 
     scores: Scores
-    traces: dict[str, Trace]
-    """By measure."""
+    traces: dict[str, Trace]  # by measure
     present: Bools
     of_items: dict[str, Scores]
     """With the gold restricted to each group of items, by the group's name; those that its gold has."""
-    first: ItemLists | None = None
-    """Of every query the first items, where they are to be kept."""
+    first: ItemLists | None = None  # of every query the first items, where they are to be kept
     by_chance: bool = False
 
 

@@ -32,12 +32,9 @@ from rankjury.stats.resampling import Resampling
 DRIFT_SCHEMA = "rankjury.drift/1"
 ALLOWED = 0.05
 _ROUNDING_OF_SHARES = 1e-12
-_ROUNDING_OF_SCORES = 1e-6
-"""Differences below it are those of 32-bit numbers that were scaled and rounded again."""
-_NEXT_TO_NOTHING = 1e-3
-"""A spread below this share of its mean is rounding, as of normalised vectors of 16 bits."""
-_PERSISTENCE = 0.9
-"""Of RBO: the weight of the next depth relative to this one."""
+_ROUNDING_OF_SCORES = 1e-6  # differences below it are those of 32-bit numbers that were scaled and rounded again
+_NEXT_TO_NOTHING = 1e-3  # a spread below this share of its mean is rounding, as of normalised vectors of 16 bits
+_PERSISTENCE = 0.9  # of RBO: the weight of the next depth relative to this one
 _LISTED = 5
 Standing = Literal["same", "noise", "real", "unsure"]
 

@@ -142,14 +142,12 @@ class Evaluation:
         judged = self.judged(measure)
         if measure["gold"] not in ("k", "tied") or measure.k is None:
             return judged
-        of, k, cut = self._cut or (None, 0, judged)
         key = (id(judged), measure["gold"])
-        if of != key or k < measure.k:
-            cut = cut_gold(judged, measure)
-        elif k > measure.k:
-            cut = cut_gold(cut, measure)
-        self._cut = key, measure.k, cut
-        return cut
+        last_key, k, last = self._cut or (None, 0, judged)
+        if (last_key, k) != (key, measure.k):
+            last = cut_gold(last if last_key == key and k > measure.k else judged, measure)
+            self._cut = key, measure.k, last
+        return last
 
     def table(self, asked: Sequence[NamedMeasure]) -> Floats:
         """Return all measures for every query, as queries × measures."""
@@ -165,7 +163,7 @@ class Evaluation:
         return make_scores(asked, self.queries, values, tuple(warnings), self.source)
 
     def warnings(self, measures: Sequence[Measure]) -> Iterable[ReportWarning]:
-        """Return what a reader should be warned of, with counts."""
+        """Return the warnings about the ranking and how it fits the gold, with counts."""
         yield from as_warnings(self._notes, "ranking")
         if measures:
             yield from self.findings(measures).warnings(measures)
@@ -284,31 +282,22 @@ def measure_values(judged: Judged, measure: Measure, source: str = "ranking") ->
     """Return one measure for every query, its policies on empty queries applied; the gold is already cut."""
     options = measure.metric_options()
     values = np.concatenate([measure.metric.function(part, measure.k, **options) for part in judged.parts()])
+    policies = [("missing", ~judged.present, "is missing from the ranking")]
     if measure.metric.needs_relevant:
-        rel = cast(float | None, measure["rel"])
-        empty = count_relevant(judged, rel) == 0
-        values = _by_policy(values, empty, measure, "empty", "has nothing relevant", judged, source)
-    return _by_policy(values, ~judged.present, measure, "missing", "is missing from the ranking", judged, source)
-
-
-def _by_policy(
-    values: Floats, affected: Bools, measure: Measure, option: str, what: str, judged: Judged, source: str
-) -> Floats:
-    policy = measure[option]
-    if not affected.any():
-        return values
-    if policy == "error":
-        query = judged.queries[int(np.argmax(affected))]
-        raise DataError(
-            f"query {query!r} {what}",
-            where=f"{source}, {measure}",
-            expected=f"none, under {option}=error",
-            hint=f"Score them 0 with {option}=zero, or leave them out with {option}=skip.",
-            count_note=plural(int(affected.sum()), "such query", "such queries"),
-        )
-    values = values.copy()
-    if policy == "skip":
-        values[affected] = np.nan
-    elif option == "empty":
-        values[affected] = 0.0
+        empty = count_relevant(judged, cast(float | None, measure["rel"])) == 0
+        policies.insert(0, ("empty", empty, "has nothing relevant"))
+    for option, affected, problem in policies:
+        if measure[option] == "error" and affected.any():
+            query = judged.queries[int(np.argmax(affected))]
+            raise DataError(
+                f"query {query!r} {problem}",
+                where=f"{source}, {measure}",
+                expected=f"none, under {option}=error",
+                hint=f"Score them 0 with {option}=zero, or leave them out with {option}=skip.",
+                count_note=plural(int(affected.sum()), "such query", "such queries"),
+            )
+        if measure[option] == "skip":
+            values[affected] = np.nan
+        elif option == "empty":
+            values[affected] = 0.0
     return values

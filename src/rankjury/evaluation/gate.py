@@ -157,8 +157,7 @@ class _Value:
 
     value: float
     ci: Bounds | None
-    n: int | None
-    """None where it is not over queries."""
+    n: int | None  # None where it is not over queries
     note: str = ""
 
 

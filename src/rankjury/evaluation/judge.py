@@ -42,8 +42,6 @@ Keys = NDArray[np.uint64]
 
 _HASH_SEED = 0
 _QUERY_STRIDE = np.uint64(0x9E3779B97F4A7C15)
-_BITMAP_BITS = (16, 27)
-_SPARENESS_BITS = 5
 
 
 class OrderRules(NamedTuple):
@@ -77,9 +75,6 @@ class QueryRows:
         """Return the query's row in Judged, for row numbers here."""
         return self.queries[np.searchsorted(self.starts, rows, side="right") - 1]
 
-    def pairs(self, rows: Ints) -> pl.DataFrame:
-        return pl.DataFrame({"query": self.query_of(rows), "item": self.items.gather(rows), "at": rows})
-
     def keys(self, first: int, last: int) -> Keys:
         """Return the keys of the rows of the segments from ``first`` up to ``last``."""
         low, high = int(self.starts[first]), int(self.starts[last])
@@ -104,7 +99,7 @@ def match_rows(gold: QueryRows, ranking: QueryRows) -> tuple[Ints, Ints, bool]:
     The third value is whether the ranking may have duplicate pairs.
     """
     gold_keys = gold.keys(0, gold.queries.size)
-    bits = int(np.clip(np.ceil(np.log2(gold_keys.size + 1)) + _SPARENESS_BITS, *_BITMAP_BITS))
+    bits = int(np.clip(np.ceil(np.log2(gold_keys.size + 1)) + 5, 16, 27))
     shift = np.uint64(64 - bits)
     bitmap = np.zeros(1 << bits, dtype=bool)
     bitmap[gold_keys >> shift] = True
@@ -135,7 +130,8 @@ def drop_duplicates(rows: QueryRows, rule: DuplicateRule, queries: pl.Series, so
     repeated = ordered[1:][ordered[1:] == ordered[:-1]]
     if repeated.size == 0:
         return rows
-    frame = rows.pairs(np.flatnonzero(np.isin(keys, repeated)))
+    at = np.flatnonzero(np.isin(keys, repeated))
+    frame = pl.DataFrame({"query": rows.query_of(at), "item": rows.items.gather(at), "at": at})
     frame = frame.filter(frame.select("query", "item").is_duplicated())
     if frame.is_empty():
         return rows
@@ -147,16 +143,6 @@ def drop_duplicates(rows: QueryRows, rule: DuplicateRule, queries: pl.Series, so
         frame = frame.sort("value", descending=True, maintain_order=True)
     unique = frame.unique(["query", "item"], keep="last" if rule == "last" else "first", maintain_order=True)
     return rows.without(np.setdiff1d(frame["at"].to_numpy(), unique["at"].to_numpy()))
-
-
-def drop_self_matches(rows: QueryRows, queries: pl.Series) -> QueryRows:
-    """Drop items whose id is their query's."""
-    names = queries.cast(rows.items.dtype, strict=False)
-    query_hashes = names.hash(_HASH_SEED).to_numpy()[rows.queries]
-    hashes = rows.items.hash(_HASH_SEED).to_numpy()
-    suspects = np.flatnonzero(hashes == np.repeat(query_hashes, np.diff(rows.starts)))
-    same = rows.items.gather(suspects) == names.gather(rows.query_of(suspects))
-    return rows.without(suspects[same.fill_null(False).to_numpy()])
 
 
 @check_arguments
@@ -288,7 +274,15 @@ class MatchedRanking:
         return replace(rows.select(np.repeat(known, lengths)), queries=number[known], starts=starts)
 
     def _ordered(self, rules: OrderRules) -> tuple[QueryRows, RowOrder]:
-        rows = drop_self_matches(self._rows, self.queries) if rules.self_matches == "drop" else self._rows
+        """Return the ranking's rows, without items whose id is their query's where the rules drop these, and order."""
+        rows = self._rows
+        if rules.self_matches == "drop":
+            names = self.queries.cast(rows.items.dtype, strict=False)
+            query_hashes = names.hash(_HASH_SEED).to_numpy()[rows.queries]
+            hashes = rows.items.hash(_HASH_SEED).to_numpy()
+            suspects = np.flatnonzero(hashes == np.repeat(query_hashes, np.diff(rows.starts)))
+            same = rows.items.gather(suspects) == names.gather(rows.query_of(suspects))
+            rows = rows.without(suspects[same.fill_null(False).to_numpy()])
         return rows, order_rows(rows.starts, rows.values, single=rules.scores == "single")
 
     def judge(self, rules: OrderRules, places: bool = False) -> Judged:

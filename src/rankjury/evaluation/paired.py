@@ -10,7 +10,7 @@ import polars as pl
 from rankjury.core.types import ROW_NUMBER, Bools, Floats, Gold
 from rankjury.core.validation import Record
 from rankjury.evaluation.scores import Scores
-from rankjury.measures.judged import Judged
+from rankjury.measures.judged import Judged, is_relevant
 from rankjury.stats.comparison import (
     Comparison,
     PairedValues,
@@ -66,8 +66,12 @@ def pair_scores(system: str, scores: Scores, baseline: str, baseline_scores: Sco
     A value over all queries, such as a coverage, is left out where a query that contributes to it is not in common:
     the mean of the other contributions is a value of nothing.
     """
-    counterparts = {label: _counterpart(label, scores, baseline_scores) for label in scores.labels}
-    matched = {label: found for label, found in counterparts.items() if found is not None}
+    known = dict(zip(baseline_scores.labels, baseline_scores.conventions, strict=True))
+    matched = {}
+    for label, convention in zip(scores.labels, scores.conventions, strict=True):
+        same = [other for other, of_other in known.items() if of_other == convention]
+        if same:
+            matched[label] = label if label in same else same[0]
     unmatched = tuple(label for label in scores.labels if label not in matched)
     ours, theirs = scores.only(list(matched)), baseline_scores.only(list(matched.values()))
     ids, other_ids = (side.queries.cast(pl.String) for side in (ours, theirs))
@@ -92,15 +96,6 @@ def pair_with_baseline(systems: Mapping[str, Scores], baseline: str) -> list[Sco
     return [
         pair_scores(name, scores, baseline, systems[baseline]) for name, scores in systems.items() if name != baseline
     ]
-
-
-def _counterpart(label: str, scores: Scores, others: Scores) -> str | None:
-    """Return the other scores' label of the same measure: the same label if it follows the same conventions."""
-    known = dict(zip(others.labels, others.conventions, strict=True))
-    convention = scores.conventions[scores.labels.index(label)]
-    if known.get(label) == convention:
-        return label
-    return next((other for other, found in known.items() if found == convention), None)
 
 
 def compare_scores(
@@ -136,8 +131,7 @@ def compare_scores(
     return [[next(corrected) for _ in some] for some in found]
 
 
-_ROUNDING = 2.0**-36
-"""Share of the largest score under which two are equal."""
+_ROUNDING = 2.0**-36  # share of the largest score under which two are equal
 
 
 @dataclass(frozen=True)
@@ -198,8 +192,7 @@ class Trace:
             return {}
         rows = np.arange(self.gold.starts[at], self.gold.starts[at + 1])
         grades = self.gold.grades[rows]
-        limit = rel if rel is not None else self.gold.relevant_from
-        relevant = grades > 0 if limit is None else grades >= limit
+        relevant = is_relevant(grades, rel, self.judged)
         items = self.gold.items.gather(rows[relevant]).cast(pl.String)
         return dict(zip(items, grades[relevant].tolist(), strict=True))
 

@@ -24,8 +24,8 @@ from rankjury.evaluation.judge import DuplicateRule, MatchedRanking, OrderRules
 from rankjury.evaluation.scores import Scores
 from rankjury.measures.dialects import NamedMeasure
 from rankjury.measures.judged import Judged, count_hits, count_relevant, cut_or_depth, divide
-from rankjury.measures.measure import Measure
-from rankjury.measures.metrics import average, counts, gain, sets
+from rankjury.measures.measure import METRICS, Measure
+from rankjury.measures.metrics import average, gain, sets
 
 Function = Callable[..., Floats]
 
@@ -145,27 +145,19 @@ def _chances_of_first(n: int, wanted: int, top: int) -> Floats:
     return chances
 
 
+_LINEAR = (
+    *("f1", "hit_count", "judged", "num_nonrel_ret", "num_q", "num_rel", "num_rel_ret", "num_ret", "precision"),
+    *("recall", "set_ap", "unjudged", "utility"),
+)
 EXPECTATIONS: dict[str, Function] = {
+    **{name: partial(in_the_top, METRICS.get(name).function) for name in _LINEAR},
     "ap": average_precision,
     "dcg": partial(discounted, gain.dcg),
-    "f1": partial(in_the_top, sets.f1),
-    "hit_count": partial(in_the_top, counts.hit_count),
     "hit_rate": hit_rate,
-    "judged": partial(in_the_top, counts.judged_share),
     "ndcg": partial(discounted, gain.ndcg),
-    "num_nonrel_ret": partial(in_the_top, counts.num_nonrel_ret),
-    "num_q": partial(in_the_top, counts.num_q),
-    "num_rel": partial(in_the_top, counts.num_rel),
-    "num_rel_ret": partial(in_the_top, counts.num_rel_ret),
-    "num_ret": partial(in_the_top, counts.num_ret),
-    "precision": partial(in_the_top, sets.precision),
     "r_precision": r_precision,
     "rbp": rank_biased_precision,
-    "recall": partial(in_the_top, sets.recall),
     "rr": reciprocal_rank,
-    "set_ap": partial(in_the_top, sets.set_ap),
-    "unjudged": partial(in_the_top, counts.unjudged),
-    "utility": partial(in_the_top, counts.utility),
 }
 """By name of the metric: functions ``(judged, k, **options) → float64[queries]``, as the metrics themselves."""
 

@@ -121,9 +121,7 @@ class Scores:
     @check_arguments
     def estimates(self, resampling: Resampling | None = Resampling()) -> dict[str, Estimate]:  # noqa: B008 - frozen
         """Each measure's mean with a bootstrap interval over queries; None for no intervals."""
-        keys = query_keys(self.queries, resampling.seed) if resampling else None
-        found = zip(self.labels, estimate_all(self.values, self.aggregates, keys, resampling), strict=True)
-        return {label: self.bounded(label, one) for label, one in found}
+        return estimate_systems({"": self}, resampling)[""]
 
     def bounded(self, label: str, estimate: Estimate) -> Estimate:
         """Of a figure over all queries the interval is cut where the figure cannot be."""
@@ -138,18 +136,17 @@ class Scores:
         columns = {label: pl.Series(self[label]).fill_nan(None) for label in self.labels}
         return pl.DataFrame({"query_id": self.queries, **columns})
 
-    def _rows(self) -> list[tuple[str, str, str, str]]:
-        usual = self.common_names
-        summaries = [(with_common_name(label, usual.get(label)), self.summary(label)) for label in self.labels]
-        return [(name, format_estimate(s), f"{s.n:,}", f"{s.undefined:,}") for name, s in summaries]
-
     @property
     def title(self) -> str:
         return f"Scores of {self.source} over {plural(len(self.queries), 'query', 'queries')}"
 
     def __repr__(self) -> str:
-        table = align_columns([("measure", "mean", "n", "undefined"), *self._rows()])
-        return "\n".join([self.title, *table, *(f"warning: {warning}" for warning in self.warnings)])
+        rows = [("measure", "mean", "n", "undefined")]
+        for label in self.labels:
+            name, summary = with_common_name(label, self.common_names.get(label)), self.summary(label)
+            rows.append((name, format_estimate(summary), f"{summary.n:,}", f"{summary.undefined:,}"))
+        warnings = (f"warning: {warning}" for warning in self.warnings)
+        return "\n".join([self.title, *align_columns(rows), *warnings])
 
     def _repr_html_(self) -> str:
         return render_snippet("scores", self)
@@ -162,9 +159,11 @@ def estimate_systems(systems: Mapping[str, Scores], resampling: Resampling | Non
         return {name: scores.estimates(resampling) for name, scores in systems.items()}
     aggregates = [aggregate for scores in systems.values() for aggregate in scores.aggregates]
     keys = query_keys(first.queries, resampling.seed) if resampling else None
-    found = iter(estimate_all(np.hstack([one.values for one in systems.values()]), aggregates, keys, resampling))
+    values = np.hstack([scores.values for scores in systems.values()])
+    estimates = iter(estimate_all(values, aggregates, keys, resampling))
     return {
-        name: {label: scores.bounded(label, next(found)) for label in scores.labels} for name, scores in systems.items()
+        name: {label: scores.bounded(label, next(estimates)) for label in scores.labels}
+        for name, scores in systems.items()
     }
 
 
@@ -222,21 +221,17 @@ class SystemResult:
     def only(self, labels: Sequence[str]) -> "SystemResult":
         """Return the results of some measures."""
         kept = [label for label in labels if label in self.estimates]
-        return replace(
-            self,
-            estimates={label: self.estimates[label] for label in kept},
-            conventions={label: self.conventions[label] for label in kept},
-        )
+        estimates = {label: self.estimates[label] for label in kept}
+        return replace(self, estimates=estimates, conventions={label: self.conventions[label] for label in kept})
 
     def to_json(self) -> dict[str, Any]:
         """Return one entry of the report's systems; a section is a key."""
-        usual = common_names(self.conventions)
         measures = {
-            label: one.to_json()
-            | {"convention": self.conventions[label]}
-            | ({"common_name": usual[label]} if label in usual else {})
-            for label, one in self.estimates.items()
+            label: estimate.to_json() | {"convention": self.conventions[label]}
+            for label, estimate in self.estimates.items()
         }
+        for label, name in common_names({label: self.conventions[label] for label in measures}).items():
+            measures[label]["common_name"] = name
         known = {"gold": self.gold, "by_chance": self.random, "figures": to_json(self.recorded)}
         sections = {name: section.to_json() for name, section in self.sections.items()}
         return {"measures": measures} | {key: value for key, value in known.items() if value} | sections
@@ -245,17 +240,13 @@ class SystemResult:
     def from_json(cls, value: Any, where: str = "report") -> "SystemResult":
         """Read one entry of the report's systems."""
         entry = read_record(_SystemForm, value, where)
-        own = {one.name for one in fields(_SystemForm)}
         return cls(
-            {label: one.estimate for label, one in entry.measures.items()},
-            {label: one.convention or label for label, one in entry.measures.items()},
+            {label: measure.estimate for label, measure in entry.measures.items()},
+            {label: measure.convention or label for label, measure in entry.measures.items()},
             entry.gold,
             entry.by_chance,
-            {
-                name: one if isinstance(one, RecordedValue) else RecordedValue(one)
-                for name, one in entry.figures.items()
-            },
-            read_sections(value, own, where, system=True),
+            entry.figures,
+            read_sections(value, [field.name for field in fields(_SystemForm)], where, system=True),
         )
 
 
@@ -279,7 +270,7 @@ class _SystemForm:
     measures: dict[str, _MeasureForm]
     gold: str | None = None
     by_chance: bool = False
-    figures: dict[str, FiniteFloat | RecordedValue] = field(default_factory=dict)
+    figures: dict[str, RecordedValue] = field(default_factory=dict)
 
 
 _parse_known = lru_cache(maxsize=256)(Measure.parse)

@@ -22,8 +22,7 @@ from rankjury.stats.sums import mean_and_std
 
 QUERIES = ("query", "queries")
 """What a query is called, and queries are, unless they are users."""
-_MANY = 3
-"""Systems from which on a warning that they share is shown once."""
+_MANY = 3  # systems from which on a warning that they share is shown once
 
 
 @dataclass(frozen=True)

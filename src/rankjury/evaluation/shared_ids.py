@@ -22,8 +22,7 @@ _EXAMPLES = 3
 FEWEST_IDS = 10
 """So many distinct ids on each side cannot all differ by chance; of fewer they may."""
 _FEWEST_FOR_A_SHARE = 100
-_LOW_SHARE = 100
-"""A share of one in so many, 1 %, is low."""
+_LOW_SHARE = 100  # a share of one in so many, 1 %, is low
 _LONG_ENOUGH = 10
 """Lists with fewer ids than one in so many of the gold's, a tenth, are too short for a share to say anything."""
 

@@ -12,8 +12,7 @@ NO_VALUE = "–"
 """Shown where there is no number."""
 _DEFAULT_DECIMALS = 4
 _MIN_DECIMALS, _MAX_DECIMALS = 3, 6
-_MAX_SHARE = 2.0
-"""Intervals below this are of shares and similar values, for which readers expect three decimals."""
+_MAX_SHARE = 2.0  # intervals below this are of shares and similar values, for which readers expect three decimals
 
 
 def format_percent(share: float, decimals: int | None = None, *, signed: bool = False) -> str:

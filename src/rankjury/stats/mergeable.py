@@ -165,8 +165,7 @@ class Outline(Summable):
         return cls(len(scores), tuple(columns), tuple(PairOutline.of(scores, pair) for pair in layout.pairs))
 
 
-_SIZES = 38
-"""Bits that a size of difference has at most."""
+_SIZES = 38  # bits that a size of difference has at most
 
 
 @dataclass(frozen=True, eq=False)

@@ -69,10 +69,8 @@ def exact_sum(whole: Floats) -> int:
 
 _AT_ONCE = 1 << 13
 _CELLS_AT_ONCE = 1 << 14
-_MANTISSA_BITS = 40
-"""``_AT_ONCE`` numbers of so many bits have a sum that is a float."""
-_FEW = 1 << 9
-"""So few numbers are added faster one by one."""
+_MANTISSA_BITS = 40  # ``_AT_ONCE`` numbers of so many bits have a sum that is a float
+_FEW = 1 << 9  # so few numbers are added faster one by one
 _MAX_ROUNDS = 4
 _TINY = 1e-200
 _SAME = 4 * float(np.finfo(np.float64).eps)
@@ -235,8 +233,7 @@ def _of_short(table: Floats, defined: Bools, n: Ints) -> tuple[Floats, Floats]:
 
 _ROWS_AT_ONCE = 1 << 12
 _LIMB_BITS = 13
-_LIMBS = 3
-"""They hold 39 bits. Three products of three limbs have 41, and so many rows of those add up within a float."""
+_LIMBS = 3  # they hold 39 bits. Three products of three limbs have 41, and so many rows of those add up within a float
 
 
 @dataclass

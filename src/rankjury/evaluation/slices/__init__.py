@@ -19,10 +19,8 @@ from rankjury.errors import DataError
 from rankjury.evaluation.sections import ReportWarning
 from rankjury.evaluation.slices.groups import NO_VALUE, Attribute, Group, group_by, suitable_attributes
 
-_JOINED = "\0id"
-"""A name that no column has."""
-_UNKNOWN = "\0unknown"
-"""An id that no table has."""
+_JOINED = "\0id"  # a name that no column has
+_UNKNOWN = "\0unknown"  # an id that no table has
 
 
 @dataclass(frozen=True, eq=False)

@@ -40,8 +40,7 @@ from rankjury.stats.resampling import Bounds, Keys, Resampling, interval, query_
 from rankjury.stats.significance import is_significant, moments, two_sample_test
 from rankjury.stats.sums import FixedPoint, to_fixed
 
-_TESTS_PER_RESAMPLES = 100
-"""So many tests can be corrected for with the default number of signs."""
+_TESTS_PER_RESAMPLES = 100  # so many tests can be corrected for with the default number of signs
 
 
 @dataclass(frozen=True)

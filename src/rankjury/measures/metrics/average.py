@@ -174,8 +174,7 @@ def gm_bpref(judged: Judged, k: int | None, *, rel: float | None = None, negativ
     return bpref(judged, None, rel=rel, negative=negative)
 
 
-_FEW_ROWS = 32
-"""So few queries are finished one by one: a NumPy call on fewer numbers costs more than the numbers do."""
+_FEW_ROWS = 32  # so few queries are finished one by one: a NumPy call on fewer numbers costs more than the numbers do
 _MAX = Option("max", "highest grade of the scale (otherwise the highest in the gold)", low=0.0, from_gold=True)
 
 

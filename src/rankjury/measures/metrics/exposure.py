@@ -25,11 +25,9 @@ class _Shown:
     """How often each item of the catalogue is recommended, and the users who are counted."""
 
     codes: Ints
-    counts: Ints
-    """By item of the catalogue."""
+    counts: Ints  # by item of the catalogue
     counted: Bools
-    total: int
-    """Number of recommendations."""
+    total: int  # number of recommendations
     lengths: Floats
 
     def contributions(self, value: float, without: Floats) -> Floats:

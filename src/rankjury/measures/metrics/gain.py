@@ -17,8 +17,7 @@ from rankjury.measures.judged import (
 )
 from rankjury.measures.measure import Option, metric
 
-_HIGHEST = 1000.0
-"""The grade up to which sums of 2^grade are certainly floats."""
+_HIGHEST = 1000.0  # the grade up to which sums of 2^grade are certainly floats
 _GAIN = Option("gain", "gain of a grade g: g, 2^g − 1, or 1", ("linear", "exp", "binary"))
 _TIES = ties_option("average", "a group of equal scores shares its discounts")
 _IDEAL = Option(
