@@ -31,7 +31,6 @@ from rankjury.stats.resampling import Resampling
 
 DRIFT_SCHEMA = "rankjury.drift/1"
 ALLOWED = 0.05
-_ROUNDING_OF_SHARES = 1e-12
 _ROUNDING_OF_SCORES = 1e-6  # differences below it are those of 32-bit numbers that were scaled and rounded again
 _NEXT_TO_NOTHING = 1e-3  # a spread below this share of its mean is rounding, as of normalised vectors of 16 bits
 _PERSISTENCE = 0.9  # of RBO: the weight of the next depth relative to this one
@@ -41,7 +40,7 @@ Standing = Literal["same", "noise", "real", "unsure"]
 
 def _is_past(share: float, allowed: float) -> bool:
     """Whether a share, of either sign, is more than is allowed; a last digit does not count."""
-    return abs(share) > allowed + _ROUNDING_OF_SHARES
+    return abs(share) > allowed + 1e-12
 
 
 @dataclass(frozen=True)
@@ -82,14 +81,14 @@ class DriftTest(Record):
     @property
     def standing(self) -> Standing:
         """``real``: the interval excludes 0, and chance would seldom do that, all tests made together considered."""
-        one = self.comparison
-        if one.n and (one.equal == one.n or (one.ci is not None and max(map(abs, one.ci)) < _ROUNDING_OF_SCORES)):
+        comparison, n, ci = self.comparison, self.comparison.n, self.comparison.ci
+        if n and (comparison.equal == n or (ci is not None and max(map(abs, ci)) < _ROUNDING_OF_SCORES)):
             return "same"
-        if one.n < 2 or one.ci is None:
+        if n < 2 or ci is None:
             return "unsure"
-        if one.ci[0] <= 0 <= one.ci[1]:
+        if ci[0] <= 0 <= ci[1]:
             return "noise"
-        return "real" if one.is_significant(self.level) else "unsure"
+        return "real" if comparison.is_significant(self.level) else "unsure"
 
     def may_be_past(self, allowed: float) -> bool:
         """Whether its interval, as a share, reaches past what is allowed, or there are too few queries for one."""
@@ -353,10 +352,9 @@ def _pair_similarities(
 
 def _as_scores(stability: Stability) -> Scores:
     """Return similarities as scores, so that they are compared as measures are."""
-    several = stability.k > 1
     names, spellings = ("top1", f"top{stability.k} mean"), ("top1", f"top{stability.k}")
     aggregates: tuple[Aggregate, ...] = ("mean", "mean")
-    data, n = stability.queries, 2 if several else 1
+    data, n = stability.queries, 2 if stability.k > 1 else 1
     values = np.column_stack([data.top1, data.topk_mean][:n])
     return Scores(pl.Series(data.ids, dtype=pl.String), names[:n], spellings[:n], aggregates[:n], values)
 
@@ -389,14 +387,13 @@ def churn_between(
     k = depth if k is None else min(k, depth)
     if not k:
         return None
-    pairs = [(list(old[:k]), list(new[:k])) for old, new in zip(before, after, strict=True)]
     churns, changed = [], []
-    for query, (old, new) in zip(ids, pairs, strict=True):
+    for query, *lists in zip(ids, before, after, strict=True):
+        old, new = (list(items[:k]) for items in lists)
         gone, come = tuple(item for item in old if item not in new), tuple(item for item in new if item not in old)
-        churn = QueryChurn(query, overlap_share(old, new), rank_biased_overlap(old, new), gone, come)
-        churns.append(churn)
+        churns.append(QueryChurn(query, overlap_share(old, new), rank_biased_overlap(old, new), gone, come))
         if old != new:
-            changed.append(churn)
+            changed.append(churns[-1])
     most = sorted(changed, key=lambda churn: (churn.rbo, churn.overlap, churn.query))[:_LISTED]
     n = len(churns)
     overlap, rbo = fsum(churn.overlap for churn in churns) / n, fsum(churn.rbo for churn in churns) / n

@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any
 
 import numpy as np
 import polars as pl
@@ -68,7 +67,7 @@ def select_examples(
     names: Mapping[str, str] = MappingProxyType({}),
     most: int = 5,
 ) -> Examples:
-    """The ``most`` queries that went best under a measure, then those that went worst, worst first.
+    """Return the ``most`` queries with the best scores under a measure, then those with the worst, worst first.
 
     Equal scores go by id. A query is never shown as both: of few queries the successes come first.
     """
@@ -80,39 +79,19 @@ def select_examples(
     best = known[np.lexsort((places[known], -good[known]))]
     half = min(most, (len(best) + 1) // 2)
     worst = best[half:][np.lexsort((places[best[half:]], good[best[half:]]))][:most]
-    rows = best[:half].tolist(), worst.tolist()
-    return Examples(tuple(_examples(scores, values, *rows, top, _grades(gold), texts, names)))
-
-
-def _examples(
-    scores: Scores,
-    values: Any,
-    best: list[int],
-    worst: list[int],
-    top: Sequence[Sequence[str]],
-    grades: Mapping[str, Mapping[str, float]],
-    texts: Mapping[str, str],
-    names: Mapping[str, str],
-) -> Iterator[Example]:
-    def listed(items: Sequence[str], judged: Mapping[str, float]) -> tuple[ExampleItem, ...]:
-        return tuple(ExampleItem(item, judged.get(item, 0.0), names.get(item)) for item in items)
-
-    for kind, rows in (("success", best), ("failure", worst)):
-        for row in rows:
+    grades: dict[str, dict[str, float]] = {}
+    for query, item, grade in gold.frame().cast({"query_id": pl.String, "item_id": pl.String}).iter_rows():
+        grades.setdefault(query, {})[item] = grade
+    examples = []
+    for kind, rows in (("success", best[:half]), ("failure", worst)):
+        for row in rows.tolist():
             query = str(scores.queries[row])
-            judged = grades.get(query, {})
-            rest = sorted(
-                (item for item in judged if item not in top[row][:_SHOWN]), key=lambda one: (-judged[one], one)
+            judged, shown = grades.get(query, {}), top[row][:_SHOWN]
+            missed = [item for item, grade in judged.items() if grade > 0 and item not in shown]
+            missed = sorted(missed, key=lambda item: (-judged[item], item))[:_MISSED_SHOWN]
+            items, missed_items = (
+                tuple(ExampleItem(item, judged.get(item, 0.0), names.get(item)) for item in listed)
+                for listed in (shown, missed)
             )
-            missed = [item for item in rest if judged[item] > 0][:_MISSED_SHOWN]
-            found = listed(top[row][:_SHOWN], judged)
-            yield Example(kind, query, float(values[row]), found, listed(missed, judged), texts.get(query))
-
-
-def _grades(gold: Gold) -> dict[str, dict[str, float]]:
-    found: dict[str, dict[str, float]] = {}
-    frame = gold.frame()
-    columns = frame["query_id"].cast(pl.String), frame["item_id"].cast(pl.String), frame["grade"]
-    for query, item, grade in zip(*(column.to_list() for column in columns), strict=True):
-        found.setdefault(query, {})[item] = grade
-    return found
+            examples.append(Example(kind, query, float(values[row]), items, missed_items, texts.get(query)))
+    return Examples(tuple(examples))

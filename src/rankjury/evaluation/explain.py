@@ -14,9 +14,6 @@ from rankjury.measures.dialects import DIALECTS, resolve
 from rankjury.measures.measure import Measure, Value, common_name
 from rankjury.stats.estimates import summarise
 
-_SAME = 1e-12
-_MAX_GRADES = 5
-
 
 @dataclass(frozen=True)
 class ExplainedValue:
@@ -92,7 +89,7 @@ class _Explainer:
                 judged = self.evaluation.judged(self.base)
                 runs = judged.counted
                 grades = np.unique(judged.gold_grades if runs is None else runs.grades[runs.counts > 0])
-                choices = [float(grade) for grade in grades if grade > 0][-_MAX_GRADES:]
+                choices = [float(grade) for grade in grades if grade > 0][-5:]
             if option.name == "gold" and self.base.k is None:
                 continue
             yield from ((option.name, choice) for choice in choices if choice != self.base[option.name])
@@ -115,7 +112,7 @@ def explain(
 
 def _same(one: float, other: float) -> bool:
     """Return whether values are equal but for rounding; undefined equals undefined only."""
-    return math.isnan(one) and math.isnan(other) if math.isnan(one - other) else abs(one - other) <= _SAME
+    return math.isnan(one) and math.isnan(other) if math.isnan(one - other) else abs(one - other) <= 1e-12
 
 
 def _shown(value: Value) -> str:

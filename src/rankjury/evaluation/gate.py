@@ -123,10 +123,8 @@ def check_targets(targets: Sequence[Target], report: Report, baseline: Report | 
     verdicts = []
     for target in targets:
         for system in _systems(target, report, named):
-            if target.relative:
-                value = _difference(target, system, report, named, other)
-            else:
-                value = _value(target, system, report)
+            arguments = (target, system, report)
+            value = _difference(*arguments, named, other) if target.relative else _value(*arguments)
             outcome: Outcome = "unsure"
             if value.n is None or value.n >= 2:
                 holds = [target.holds(end) for end in value.ci or (value.value,)]
@@ -229,7 +227,23 @@ class _Subject:
 
     @property
     def part(self) -> Slice | None:
-        return None if self.target.slice is None else _find_slice(self.report, self.target.slice)
+        """The slice that the target names."""
+        name, report = self.target.slice, self.report
+        if name is None:
+            return None
+        slices = {part.name: part for part in report.slices}
+        if not slices:
+            raise DataError(
+                f"the report has no slices, but a target asks for {name!r}",
+                where=report.source,
+                hint="Make it with --slices queries.csv:attribute.",
+            )
+        for section in report.sections.values():
+            if name in section.absent_slices():
+                raise DataError(section.absent_slices()[name], where=report.source)
+        if name not in slices:
+            raise UnknownName("slice", name, slices, where=report.source)
+        return slices[name]
 
     @property
     def estimate(self) -> Estimate:
@@ -285,7 +299,8 @@ def _compared_across(ours: _Subject, theirs: _Subject) -> tuple[_Value, float]:
     scores, others = ours.scores(ours.part), theirs.scores(None)
     note = "not paired: the reports do not hold these queries' scores, so the interval is wide"
     if scores is not None and others is not None:
-        if not ours.measure.metric.whole or _defined(scores) == _defined(others):
+        defined = [set(side.queries.cast(pl.String).filter(~np.isnan(side.values[:, 0]))) for side in (scores, others)]
+        if not ours.measure.metric.whole or defined[0] == defined[1]:
             pair = pair_scores(ours.system, scores, theirs.system, others)
             if not len(pair.queries):
                 where = f"{report.source} × {theirs.report.source}"
@@ -308,11 +323,6 @@ def _compared_across(ours: _Subject, theirs: _Subject) -> tuple[_Value, float]:
     return _Value(difference, (difference - half, difference + half), n, note), other.mean
 
 
-def _defined(scores: Scores) -> set[str]:
-    """Return the queries for which its only measure is defined."""
-    return set(scores.queries.cast(pl.String).filter(~np.isnan(scores.values[:, 0])))
-
-
 def _find_subject(target: Target, system: str, report: Report) -> _Subject:
     """Return a measure of a system; spelled otherwise than in the report, it is found by its conventions."""
     result, where, wanted = report.systems[system], _place(target, report), target.subject
@@ -332,22 +342,6 @@ def _find_subject(target: Target, system: str, report: Report) -> _Subject:
             expected = f"one of {', '.join(known)}"
             raise DataError(f"the report has no {wanted}", where=where, expected=expected, hint=hint)
     return _Subject(target, report, system, label)
-
-
-def _find_slice(report: Report, name: str) -> Slice:
-    slices = {part.name: part for part in report.slices}
-    if not slices:
-        raise DataError(
-            f"the report has no slices, but a target asks for {name!r}",
-            where=report.source,
-            hint="Make it with --slices queries.csv:attribute.",
-        )
-    for section in report.sections.values():
-        if name in section.absent_slices():
-            raise DataError(section.absent_slices()[name], where=report.source)
-    if name not in slices:
-        raise UnknownName("slice", name, slices, where=report.source)
-    return slices[name]
 
 
 def _recorded(target: Target, found: RecordedValue, report: Report) -> _Value:

@@ -15,9 +15,6 @@ from rankjury.evaluation.report import Report
 from rankjury.evaluation.sections import Fingerprints, SystemFacts
 
 _LONGEST = 60
-_HASH = r"[0-9a-f]{32,64}"
-_NO_CAUSE = ("name", "outputs", "output", "meta")
-"""Keys of a plan that change no value; what meta declares is listed among the versions."""
 _DECLARED = {
     "model": "model_version",
     "dataset": "dataset_version",
@@ -79,15 +76,17 @@ def differences_between(before: Mapping[str, Any], after: Mapping[str, Any]) -> 
     """Return how two manifests of archived runs differ, what explains most first."""
     plans, conventions = [], []
     for manifest in (before, after):
-        content = (manifest.get("plan") or {}).get("content") or {}
-        plans.append({key: value for key, value in content.items() if key not in _NO_CAUSE})
+        content = dict((manifest.get("plan") or {}).get("content") or {})
+        for key in ("name", "outputs", "output", "meta"):  # they change no value; what meta declares are versions
+            content.pop(key, None)
+        plans.append(content)
         measures = manifest.get("measures") or {}
         conventions.append({label: about.get("convention") for label, about in measures.items()})
     commits = [manifest.get("git") or {} for manifest in (before, after)]
-    git = [ManifestDifference("git", "", *(one.get("commit") for one in commits))]
-    if git[0].before == git[0].after:
-        words = ["with changes" if one.get("dirty") else "as committed" for one in commits]
-        git = [ManifestDifference("git", "work tree", *words)] if words[0] != words[1] else []
+    what, values = "", [commit.get("commit") for commit in commits]
+    if values[0] == values[1]:
+        what, values = "work tree", ["with changes" if commit.get("dirty") else "as committed" for commit in commits]
+    git = [ManifestDifference("git", what, *values)] if values[0] != values[1] else []
     return [
         *differences_in("input", before.get("inputs"), after.get("inputs")),
         *differences_in("plan", *plans),
@@ -100,7 +99,7 @@ def differences_between(before: Mapping[str, Any], after: Mapping[str, Any]) -> 
 
 
 def _is_hash(value: Any) -> bool:
-    return isinstance(value, str) and fullmatch(_HASH, value) is not None
+    return isinstance(value, str) and fullmatch("[0-9a-f]{32,64}", value) is not None
 
 
 def _shown(value: Any) -> str:
@@ -132,10 +131,9 @@ class CircumstanceChange(Record):
     """What shows it, whatever was declared."""
 
     def __str__(self) -> str:
-        said = (
-            [] if self.declared is None else [ManifestDifference("", "", self.declared.old, self.declared.new).values]
-        )
-        return f"{self.what}: {'; '.join([*said, *self.found])}"
+        declared = self.declared
+        versions = [] if declared is None else [ManifestDifference("", "", declared.old, declared.new).values]
+        return f"{self.what}: {'; '.join([*versions, *self.found])}"
 
 
 @dataclass(frozen=True)
@@ -160,13 +158,13 @@ def circumstances_between(old: Report, old_system: str, new: Report, system: str
     }
     differs = {name: before.prints[name] != after.prints[name] for name in before.prints if name in after.prints}
     traces = list(_traces(before, after, differs, "index" in said))
-    found = {what: tuple(one.short for one in traces if one.what == what) for what in _DECLARED}
+    evidence = {what: tuple(short for subject, short, _ in traces if subject == what) for what in _DECLARED}
     changed = [
-        CircumstanceChange(what, declared.get(what), found[what])
+        CircumstanceChange(what, declared.get(what), evidence[what])
         for what in _DECLARED
-        if what in declared or found[what]
+        if what in declared or evidence[what]
     ]
-    sentences = {one.what: one.sentence for one in traces if one.sentence}
+    sentences = {what: sentence for what, _, sentence in traces if sentence}
     undeclared = []
     other_vectors = differs.get("vectors", False) and before.prepared == after.prepared
     other_vectors = other_vectors and declared.keys().isdisjoint(_BEHIND_VECTORS)
@@ -214,40 +212,34 @@ class _Side:
         return {name: one for name, one in done.items() if name != "filter"}
 
 
-@dataclass(frozen=True)
-class _Trace:
-    """Evidence of a change; with a sentence where a declared version should have changed too."""
-
-    what: str
-    short: str
-    sentence: str | None = None
-
-
-def _traces(before: _Side, after: _Side, differs: Mapping[str, bool], says_index: bool) -> Iterator[_Trace]:
-    for one in differences_in("", before.facts, after.facts, both=True):
-        what = one.what.partition(".")[0]
-        if what in _DECLARED and None not in (one.before, one.after):
-            yield _Trace(what, one.values)
+def _traces(
+    before: _Side, after: _Side, differs: Mapping[str, bool], says_index: bool
+) -> Iterator[tuple[str, str, str | None]]:
+    """Yield evidence of changes: what changed, briefly how, and a sentence where a declared version should say so."""
+    for difference in differences_in("", before.facts, after.facts, both=True):
+        what = difference.what.partition(".")[0]
+        if what in _DECLARED and None not in (difference.before, difference.after):
+            yield what, difference.values, None
     if differs.get("items"):
-        yield _Trace("dataset", "other items", "there are other items")
+        yield "dataset", "other items", "there are other items"
     hashes = before.query_set.get("sha256"), after.query_set.get("sha256")
     if None not in hashes and hashes[0] != hashes[1]:
-        yield _Trace("query set", "other ids, texts or types of queries", "the queries differ")
+        yield "query set", "other ids, texts or types of queries", "the queries differ"
     elif differs.get("queries"):
-        yield _Trace("query set", "other queries", "the queries differ")
+        yield "query set", "other queries", "the queries differ"
     elif "queries" in differs and differs.get("query_vectors") and before.prepared == after.prepared:
-        yield _Trace("model", "other vectors of the same queries", "the same queries have other vectors")
+        yield "model", "other vectors of the same queries", "the same queries have other vectors"
     threshold = ManifestDifference("", "threshold", before.facts.get("threshold"), after.facts.get("threshold"))
     if threshold.before != threshold.after:
-        yield _Trace("index", f"threshold {threshold.values}")
+        yield "index", f"threshold {threshold.values}", None
     tables, wrong = [(_table(before.facts.get("vectors")), _table(after.facts.get("vectors")))], False
     if before.index and after.index:
         tables = [(before.index.get(name, {}), after.index.get(name, {})) for name in {**before.index, **after.index}]
         wrong = says_index
-    shown = [f"{one.what} {one.values}" for sides in tables for one in differences_in("", *sides)]
+    changes = [f"{change.what} {change.values}" for sides in tables for change in differences_in("", *sides)]
     # An index is recorded as it is: only what is declared of it can be wrong.
-    sentence = f"the index differs ({', '.join(shown)})" if wrong else None
-    yield from (_Trace("index", one, sentence) for one in shown)
+    sentence = f"the index differs ({', '.join(changes)})" if wrong else None
+    yield from (("index", change, sentence) for change in changes)
 
 
 def _as_said(whats: tuple[str, ...], said: list[str]) -> str:

@@ -40,10 +40,8 @@ class IdSample:
     def of(cls, ids: pl.Series) -> "IdSample":
         hashes = ids.hash(_HASH_SEED).to_numpy()
         smallest = _smallest(hashes)
-        named = []
-        for value in smallest[:_EXAMPLES]:
-            named.append((int(value), str(ids[int(np.argmax(hashes == value))])))
-        return cls(smallest.tobytes(), tuple(named))
+        examples = [(int(value), str(ids[int(np.argmax(hashes == value))])) for value in smallest[:_EXAMPLES]]
+        return cls(smallest.tobytes(), tuple(examples))
 
     def __or__(self, other: "IdSample") -> "IdSample":
         """Return the sample of both sets together."""
@@ -80,7 +78,7 @@ class SharedIds:
     @cached_property
     def _counts(self) -> tuple[int, int, int]:
         """Ids of the gold and of the ranking that can be compared, and how many both have."""
-        full = [one.hashes[-1] for one in (self.gold, self.run) if len(one) == _KEPT]
+        full = [sample.hashes[-1] for sample in (self.gold, self.run) if len(sample) == _KEPT]
         gold, run = self.gold.hashes, self.run.hashes
         if full:
             gold, run = gold[gold <= min(full)], run[run <= min(full)]

@@ -22,8 +22,6 @@ _SPELLING = re.compile(
 _SIGNS = {"≥": ">=", "≤": "<="}
 _WORDS = {">=": "at least", "<=": "at most", ">": "more than", "<": "less than"}
 _ROUNDING = 1e-12
-_FILE_KEYS = ("target", "targets", "baseline", "slices", "item_slices")
-_TARGET_KEYS = ("require", "slice", "system", "name")
 _EXAMPLE = '"ndcg@10 >= 0.85", "recall@100 drop <= 0.005" or "latency_p95_ms <= 50"'
 
 
@@ -118,7 +116,7 @@ class Targets:
 def parse_targets(text: str, where: str) -> Targets:
     """Read a targets file; a key that is not known is an error."""
     content = parse_toml(text, where, fault=UsageError)
-    _check_keys(content, _FILE_KEYS, where)
+    _check_keys(content, ("target", "targets", "baseline", "slices", "item_slices"), where)
     texts = _texts(content.get("targets", []), "targets", where)
     found = [*(parse_target(text, None, where) for text in texts), *_long_form(content.get("target", []), where)]
     if not found:
@@ -140,7 +138,7 @@ def _long_form(given: Any, where: str) -> Iterator[Target]:
     if not isinstance(given, list) or not all(isinstance(table, dict) for table in given):
         raise UsageError("target is not a list of tables", where=where, expected="[[target]] with require")
     for table in given:
-        _check_keys(table, _TARGET_KEYS, f"{where}, [[target]]")
+        _check_keys(table, ("require", "slice", "system", "name"), f"{where}, [[target]]")
         for key, value in table.items():
             if not isinstance(value, str):
                 raise UsageError(f"{key} is {shorten(value)}", where=f"{where}, [[target]]", expected="a text")
