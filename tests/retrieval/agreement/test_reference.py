@@ -19,6 +19,7 @@ from rankjury.evaluation.evaluate import Evaluation
 from rankjury.measures.measure import Measure
 from rankjury.plan.parse import check_plan
 from rankjury.plan.run import execute_plan
+from rankjury.reporting.sections.space import render
 from rankjury.retrieval.agreement.reference import ReferenceJudgments, ReferenceTies, reference_gold
 from rankjury.retrieval.agreement.stats import Agreement
 from rankjury.retrieval.diagnostics import GoldSpaces, SpaceDiagnostics
@@ -347,6 +348,9 @@ class TestFigures:
         report = rankjury.agree(TRUE, {"reference": TRUE * 2}, resampling=None)
         (gold,) = report.needed_section(GoldSpaces).spaces.values()
         assert report.sections_of(SpaceDiagnostics)["reference"].norm.mean == pytest.approx(2 * gold.norm.mean)
+        shown = render(report, False)
+        assert shown is not None
+        assert [row[0].text for row in shown.tables[0].rows] == ["reference (gold)", "reference"]
 
     def test_the_same_model_agrees_wholly(self) -> None:
         report = rankjury.agree(TRUE, {"same": TRUE * 2}, resampling=None)

@@ -14,7 +14,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 import polars as pl
 
-from rankjury.core.types import Bools, Gold, Ints, Ranking, Vectors, names_of, segments_within
+from rankjury.core.types import Gold, Ints, Ranking, Vectors, names_of, segments_within
 from rankjury.core.validation import check_arguments
 from rankjury.errors import DataError, UnknownName, UsageError
 from rankjury.evaluation.compare import assess
@@ -63,12 +63,9 @@ class ReferenceJudgments:
 
     def notes(self, cuts: Sequence[int]) -> list[str]:
         """Return notes on ties at the cut-offs."""
-        tied = {k: self.tied_at(k) for k in cuts}
-        if not any(tied.values()):
-            return []
-        at = ", ".join(f"{n:,} at {k}" for k, n in tied.items() if n)
+        tied = ", ".join(f"{n:,} at {k}" for k in cuts if (n := self.tied_at(k)))
         rule = "all that tie count" if self.ties == "any" else "the id decides (ties = any counts all)"
-        return [f"the reference's k-th and k+1-th score are equal, queries: {at}: {rule}"]
+        return [f"the reference's k-th and k+1-th score are equal, queries: {tied}: {rule}"] if tied else []
 
 
 def reference_gold(
@@ -82,7 +79,10 @@ def reference_gold(
     _check_ranking(queries, ranking, needed, source)
     if ties == "any":
         ranking = _deep_enough(rank, ranking, depth)
-    place, equal = segments_within(ranking.starts), _equals_next(ranking)
+    place = segments_within(ranking.starts)
+    equal = np.zeros(len(ranking.items), dtype=bool)  # whether an item's score equals that of the next of its query
+    if ranking.scores is not None and equal.size:
+        equal[:-1] = (ranking.scores[:-1] == ranking.scores[1:]) & (place[1:] > 0)
     better = place  # the number of the query's items with a higher score
     if ties == "any" and equal.size:
         begins = np.concatenate(([True], ~equal[:-1]))
@@ -122,18 +122,8 @@ def _check_ranking(queries: pl.Series, ranking: Ranking, needed: int, source: st
         )
 
 
-def _equals_next(ranking: Ranking) -> Bools:
-    """Return whether an item's score equals that of the next item of its query."""
-    equal = np.zeros(len(ranking.items), dtype=bool)
-    if ranking.scores is not None and equal.size:
-        equal[:-1] = ranking.scores[:-1] == ranking.scores[1:]
-        ends = ranking.starts[1:][np.diff(ranking.starts) > 0] - 1
-        equal[ends] = False
-    return equal
-
-
 def _deep_enough(rank: Rank, ranking: Ranking, depth: int) -> Ranking:
-    """Rank deeper for queries whose items tie up to the last rank."""
+    """Rank deeper for queries whose items tie up to the last rank, and replace their items."""
     deep = depth + 1
     while (scores := ranking.scores) is not None:
         open_ = np.diff(ranking.starts) >= deep
@@ -141,26 +131,16 @@ def _deep_enough(rank: Rank, ranking: Ranking, depth: int) -> Ranking:
         if not open_.any():
             break
         deep *= 2
-        ranking = _joined(ranking, rank(ranking.queries.filter(pl.Series(open_)), deep), open_)
+        deeper = rank(ranking.queries.filter(pl.Series(open_)), deep)
+        source = np.zeros(len(ranking), dtype=np.int64)  # the row of each query in the deeper ranking
+        source[open_] = np.arange(len(deeper))
+        lengths = np.where(open_, np.diff(deeper.starts)[source], np.diff(ranking.starts))
+        starts = np.concatenate(([0], np.cumsum(lengths))).astype(np.int64)
+        first = np.where(open_, len(ranking.items) + deeper.starts[:-1][source], ranking.starts[:-1])
+        rows = np.repeat(first, lengths) + segments_within(starts)
+        items = pl.concat([ranking.items, deeper.items]).gather(rows)
+        ranking = replace(ranking, starts=starts, items=items, scores=np.append(scores, deeper.scores)[rows])
     return ranking
-
-
-def _joined(ranking: Ranking, deeper: Ranking, where: Bools) -> Ranking:
-    """Replace the items of some queries by those of a deeper ranking."""
-    taken = np.zeros(len(ranking), dtype=np.int64)
-    taken[where] = np.arange(len(deeper))
-    lengths = np.where(where, np.diff(deeper.starts)[taken], np.diff(ranking.starts))
-    starts = np.concatenate(([0], np.cumsum(lengths))).astype(np.int64)
-    first = np.where(where, len(ranking.items) + deeper.starts[:-1][taken], ranking.starts[:-1])
-    rows = np.repeat(first, lengths) + segments_within(starts)
-    if ranking.scores is None or deeper.scores is None:
-        raise ValueError("only rankings with scores are ranked further")
-    return replace(
-        ranking,
-        starts=starts,
-        items=pl.concat([ranking.items, deeper.items]).gather(rows),
-        scores=np.concatenate([ranking.scores, deeper.scores])[rows],
-    )
 
 
 _RESAMPLING = Resampling()
@@ -201,19 +181,19 @@ def agree(
         raise UsageError("found both queries and n_samples", expected="one of both")
     names = None if ids is None else pl.Series("id", [str(id_) for id_ in ids])
     truth = as_vectors(reference, names, "reference")
-    gold_spaces: dict[str, SpaceDiagnostics] = {}
-    spaces: dict[str, SpaceDiagnostics] = {}
+    gold_name = "reference (gold)" if "reference" in candidates else "reference"
+    spaces: dict[str | None, SpaceDiagnostics] = {}  # by candidate; None: of the reference
     exclude = resolve_exclude_self(exclude_self, truth, None)
 
-    def ranked(into: dict[str, SpaceDiagnostics], name: str, vectors: Vectors, wanted: pl.Series, k: int) -> Ranking:
+    def ranked(name: str | None, vectors: Vectors, wanted: pl.Series, k: int) -> Ranking:
         space = rank_vectors(vectors, wanted=wanted, k=k, metric=metric, cuts=cuts, scored=False, exclude_self=exclude)
-        into.setdefault(name, space.hygiene)
+        spaces.setdefault(name, space.hygiene)
         return space.ranking
 
     asked, notes = sample_ids(truth.ids, n_samples, seed, where="n_samples"), list[str]()
     if queries is not None:
         asked, notes = select_ids(truth.ids, _listed(queries), numbered=truth.numbered, where="queries")
-    rank = partial(ranked, gold_spaces, "reference", truth)
+    rank = partial(ranked, None, truth)
     judgments = reference_gold(rank, asked, cuts[-1], ties=ties, needed=cuts[-1], source=truth.source)
     gold = judgments.gold
     side = ReferenceModel(gold, VectorSimilarities(truth, None, metric), truth, exclude)
@@ -222,7 +202,7 @@ def agree(
     def load(name: str) -> Ranking:
         vectors = as_vectors(candidates[name], names, name)
         check_same_items(truth, vectors)
-        ranking = ranked(spaces, name, vectors, gold.queries, cuts[-1] + 1)
+        ranking = ranked(name, vectors, gold.queries, cuts[-1] + 1)
         if compared is not None:
             compared.add(name, VectorSimilarities(vectors, None, metric), ranking)
         return ranking
@@ -242,7 +222,7 @@ def agree(
         report = report.with_sections(agreement, system=name)
     warnings = as_warnings((*notes, *judgments.notes(cuts)), "reference")
     report = replace(report, warnings=(*report.warnings, *warnings))
-    report = report.with_sections(ReferenceSource(gold.source), GoldSpaces(gold_spaces))
+    report = report.with_sections(ReferenceSource(gold.source), GoldSpaces({gold_name: spaces.pop(None)}))
     for name, space in spaces.items():
         report = report.with_sections(space, system=name)
     return report
