@@ -8,7 +8,7 @@ import polars as pl
 
 from rankjury.core.convert import ITEM, QUERY, SCORE
 from rankjury.core.text import join_names, plural
-from rankjury.core.types import Floats, Gold, Ints, Ranking, Vectors, cut_rows, segments_within
+from rankjury.core.types import Floats, Gold, Ints, Ranking, Vectors, cut_rows, places_in, segments_within
 from rankjury.errors import DataError, UsageError
 from rankjury.evaluation.query_lists import top_rows
 from rankjury.retrieval.agreement.stats import Agreement, SimilarityPairs, estimate_agreement
@@ -37,12 +37,14 @@ class VectorSimilarities:
     everything = True
 
     def of(self, queries: pl.Series, items: pl.Series) -> Floats:
-        asked = self.corpus if self.queries is None else self.queries
-        rows, columns = asked.rows_of(queries), self.corpus.rows_of(items)
-        found = np.full(len(queries), np.nan)
+        vectors = self.corpus if self.queries is None else self.queries
+        rows, columns = vectors.rows_of(queries), self.corpus.rows_of(items)
+        scores = np.full(len(queries), np.nan)
         known = np.flatnonzero((rows >= 0) & (columns >= 0))
-        found[known] = score_listed(asked.values, self.corpus.values, rows[known], columns[known], metric=self.metric)
-        return found
+        scores[known] = score_listed(
+            vectors.values, self.corpus.values, rows[known], columns[known], metric=self.metric
+        )
+        return scores
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,17 +57,15 @@ class RunSimilarities:
     def of(self, queries: pl.Series, items: pl.Series) -> Floats:
         if not self.ranking.has_scores:
             return np.full(len(queries), np.nan)
-        given = self.ranking.frame().with_columns(pl.col(QUERY, ITEM).cast(pl.String))
-        known = given.group_by(QUERY, ITEM).agg(pl.col(SCORE).max())
-        asked = pl.DataFrame({QUERY: queries.cast(pl.String), ITEM: items.cast(pl.String)})
-        found = asked.join(known, on=[QUERY, ITEM], how="left", maintain_order="left")[SCORE]
-        return found.cast(pl.Float64).fill_null(np.nan).to_numpy().astype(np.float64)
+        rows = self.ranking.frame().with_columns(pl.col(QUERY, ITEM).cast(pl.String))
+        known = rows.group_by(QUERY, ITEM).agg(pl.col(SCORE).max())
+        pairs = pl.DataFrame({QUERY: queries.cast(pl.String), ITEM: items.cast(pl.String)})
+        scores = pairs.join(known, on=[QUERY, ITEM], how="left", maintain_order="left")[SCORE]
+        return scores.cast(pl.Float64).fill_null(np.nan).to_numpy().astype(np.float64)
 
 
 _CELLS_AT_ONCE = 1 << 20
 _SPARE = 8
-_MANY = 4
-"""If more than one in four items is drawn, all are shuffled."""
 _HALF_A_WORD = np.uint64(32)
 _FIRST = 1
 """Word 0 selects the queries, so the words of sampled queries are low and not used again."""
@@ -135,25 +135,24 @@ def sample_items(queries: pl.Series, own: Ints, items: int, size: int, seed: int
     keys = query_keys(queries, seed)
     others = items - (own >= 0)
     size = min(size, int(others.max(initial=0)))
-    found = np.full((len(queries), size), -1, dtype=np.int64)
-    many = size * _MANY >= items
-    for first, last in cut_rows(len(queries), max(1, _CELLS_AT_ONCE // max(1, items if many else 2 * size + _SPARE))):
-        draw = _shuffled if many else _drawn
-        found[first:last] = draw(keys[first:last], others[first:last], size)
-    past = (own[:, None] >= 0) & (found >= own[:, None])
-    return np.sort(np.where(past & (found >= 0), found + 1, found), axis=1)
+    drawn = np.full((len(queries), size), -1, dtype=np.int64)
+    # If more than one in four items is drawn, all are shuffled.
+    draw, width = (_shuffle, items) if size * 4 >= items else (_draw_distinct, 2 * size + _SPARE)
+    for first, last in cut_rows(len(queries), max(1, _CELLS_AT_ONCE // max(1, width))):
+        drawn[first:last] = draw(keys[first:last], others[first:last], size)
+    past = (own[:, None] >= 0) & (drawn >= own[:, None])
+    return np.sort(drawn + (past & (drawn >= 0)), axis=1)
 
 
-def _shuffled(keys: Keys, others: Ints, size: int) -> Ints:
+def _shuffle(keys: Keys, others: Ints, size: int) -> Ints:
     """Shuffle the numbers below ``others`` and return the first."""
     words = random_words(keys, _FIRST, _FIRST + int(others.max())).astype(np.uint64)
-    places = np.arange(words.shape[1])
-    words[places >= others[:, None]] = np.iinfo(np.uint64).max
+    words[np.arange(words.shape[1]) >= others[:, None]] = np.iinfo(np.uint64).max
     order = np.argsort(words, axis=1, kind="stable")[:, :size]
     return np.where(order < others[:, None], order, -1)
 
 
-def _drawn(keys: Keys, others: Ints, size: int) -> Ints:
+def _draw_distinct(keys: Keys, others: Ints, size: int) -> Ints:
     """Draw with replacement until there are enough different numbers; return the first of these."""
     drawn = np.empty((keys.size, size), dtype=np.int64)
     short = np.arange(keys.size)
@@ -186,25 +185,20 @@ def sample_pairs(queries: pl.Series, items: pl.Series, size: int, seed: int, *, 
 
     ``exclude_self`` never draws the item of the query's own id.
     """
-    asked, pool = queries.cast(pl.String).sort(), items.cast(pl.String).sort()
-    places = pl.DataFrame({"id": pool, "place": np.arange(len(pool))})
-    own = asked.to_frame("id").join(places, on="id", how="left", maintain_order="left")["place"].fill_null(-1)
-    left_out = own.to_numpy() if exclude_self else np.full(len(asked), -1)
-    drawn = sample_items(asked, left_out, len(pool), -(-size // len(asked)), seed)
+    queries, items = queries.cast(pl.String).sort(), items.cast(pl.String).sort()
+    own = places_in(items, queries) if exclude_self else np.full(len(queries), -1)
+    drawn = sample_items(queries, own, len(items), -(-size // len(queries)), seed)
     row, place = np.nonzero(drawn >= 0)
-    return PairList(row, asked.gather(row), pool.gather(drawn[row, place]), f"drawn by seed {seed}")
+    return PairList(row, queries.gather(row), items.gather(drawn[row, place]), f"drawn by seed {seed}")
 
 
 def top_pairs(gold: Gold, ranking: Ranking, k: int) -> PairList:
     """Pair every query with the first k items of the reference, which are the gold's, and with the ranking's."""
-    place = segments_within(gold.starts)
-    best = gold.frame().select(pl.col(QUERY, ITEM).cast(pl.String)).filter(pl.Series(place < k))
-    asked = gold.queries.cast(pl.String).sort()
-    found = top_rows(ranking, asked, k)
-    both = pl.concat([best, found.select(QUERY, ITEM)]).unique().sort(QUERY, ITEM)
-    numbers = pl.DataFrame({QUERY: asked, "row": np.arange(len(asked))})
-    row = both.join(numbers, on=QUERY, how="left", maintain_order="left")["row"].to_numpy()
-    return PairList(row, both[QUERY], both[ITEM], f"among the first {k} of either")
+    expected = gold.frame().select(pl.col(QUERY, ITEM).cast(pl.String)).filter(segments_within(gold.starts) < k)
+    queries = gold.queries.cast(pl.String).sort()
+    retrieved = top_rows(ranking, queries, k).select(QUERY, ITEM)
+    both = pl.concat([expected, retrieved]).unique().sort(QUERY, ITEM)
+    return PairList(places_in(queries, both[QUERY]), both[QUERY], both[ITEM], f"among the first {k} of either")
 
 
 def score_pairs(listed: PairList, reference: Similarities, candidate: Similarities) -> SimilarityPairs:
@@ -240,9 +234,8 @@ class PairCollector:
         where: str = "agreement",
     ) -> None:
         """``size`` is how many pairs are sampled, ``k`` the depth of ``top``; None: sampled where vectors are known."""
-        self.reference = reference
+        self.reference, self.where = reference, where
         self.over, self.size, self.seed, self.k = over, size, seed, k
-        self.where = where
         self._pairs: dict[str, SimilarityPairs] = {}
 
     def add(self, name: str, similarities: Similarities, ranking: Ranking) -> None:
@@ -273,12 +266,11 @@ class PairCollector:
         """Return the agreement by system, with differences to the baseline if both are over the same pairs."""
         level = (resampling or Resampling()).level
         keys = query_keys(self.reference.gold.queries.sort(), resampling.seed if resampling else 0)
-        found = {name: estimate_agreement(pairs, keys, resampling) for name, pairs in self._pairs.items()}
-        if baseline is None or baseline not in found:
-            return found
-        theirs = self._pairs[baseline]
-        for name, ours in self._pairs.items():
-            same = np.array_equal(ours.row, theirs.row) and np.array_equal(ours.reference, theirs.reference)
-            if name != baseline and same:
-                found[name] = found[name].with_differences(found[baseline], level)
-        return found
+        agreements = {name: estimate_agreement(pairs, keys, resampling) for name, pairs in self._pairs.items()}
+        if baseline is not None and baseline in agreements:
+            theirs = self._pairs[baseline]
+            for name, ours in self._pairs.items():
+                same = np.array_equal(ours.row, theirs.row) and np.array_equal(ours.reference, theirs.reference)
+                if name != baseline and same:
+                    agreements[name] = agreements[name].with_differences(agreements[baseline], level)
+        return agreements

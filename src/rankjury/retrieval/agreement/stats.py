@@ -29,12 +29,9 @@ def pearson(reference: Floats, candidate: Floats) -> float:
     if reference.size < 2 or any(side.min() == side.max() for side in (reference, candidate)):
         return nan
     x, y = standardize(reference), standardize(candidate)
-    return float(np.clip(_product(x, y) / sqrt(_product(x, x) * _product(y, y)), -1.0, 1.0))
-
-
-def _product(x: Floats, y: Floats) -> float:
-    """Return the dot product without BLAS, whose sums depend on the number of threads."""
-    return float((x * y).sum())
+    # Not by BLAS, whose sums depend on the number of threads.
+    xy, xx, yy = (float((left * right).sum()) for left, right in ((x, y), (x, x), (y, y)))
+    return float(np.clip(xy / sqrt(xx * yy), -1.0, 1.0))
 
 
 def standardize(values: Floats) -> Floats:
@@ -75,7 +72,7 @@ def concordance(reference: Floats, candidate: Floats) -> tuple[Ints, Ints, Ints]
 
     The latter by the reference and by the candidate. It takes n · log² n steps, not n².
     """
-    x, y = _dense(reference), _dense(candidate)
+    x, y = (np.unique(side, return_inverse=True)[1].astype(np.int64).reshape(-1) for side in (reference, candidate))
     n = x.size
     lower_x, up_to_x = _counts(x)
     lower_y, up_to_y = _counts(y)
@@ -88,10 +85,6 @@ def concordance(reference: Floats, candidate: Floats) -> tuple[Ints, Ints, Ints]
     alike = both_lower + (n - up_to_x - up_to_y + both_up_to)
     unlike = (lower_x - lower_then_equal) + (lower_y - equal_then_lower)
     return alike - unlike, n - (up_to_x - lower_x), n - (up_to_y - lower_y)
-
-
-def _dense(values: Floats) -> Ints:
-    return np.unique(values, return_inverse=True)[1].astype(np.int64).reshape(-1)
 
 
 def _counts(codes: Ints) -> tuple[Ints, Ints]:
@@ -112,16 +105,15 @@ class _Prefixes:
         self.stride = int(codes.max(initial=0)) + 2
 
     def below(self, lengths: Ints, limits: Ints) -> Ints:
-        found = np.zeros(lengths.size, dtype=np.int64)
+        counts = np.zeros(lengths.size, dtype=np.int64)
         places = np.arange(self.codes.size)
         for bit in range(int(lengths.max(initial=0)).bit_length()):
-            asked = np.flatnonzero(lengths >> bit & 1)
-            if asked.size:
+            rows = np.flatnonzero(lengths >> bit & 1)
+            if rows.size:
                 pieces = np.sort((places >> bit) * self.stride + self.codes)
-                piece = (lengths[asked] >> bit) - 1
-                at = np.searchsorted(pieces, piece * self.stride + limits[asked])
-                found[asked] += at - (piece << bit)
-        return found
+                piece = (lengths[rows] >> bit) - 1
+                counts[rows] += np.searchsorted(pieces, piece * self.stride + limits[rows]) - (piece << bit)
+        return counts
 
 
 def mae(reference: Floats, candidate: Floats) -> float:
@@ -233,12 +225,9 @@ def estimate_agreement(
     if resampling is not None and queries >= 2:
         statistics = _Resampled(pairs, keys, min(resampling.resamples, MOST_RESAMPLES))
         resampled = {name: getattr(statistics, name)() for name, value in values.items() if not isnan(value)}
-    figures = {
-        name: AgreementValue(
-            value, _percentiles(resampled[name], resampling.level) if resampling and name in resampled else None
-        )
-        for name, value in values.items()
-    }
+    level = (resampling or Resampling()).level
+    cis = {name: _percentiles(draws, level) for name, draws in resampled.items()}
+    figures = {name: AgreementValue(value, cis.get(name)) for name, value in values.items()}
     size = len(next(iter(resampled.values()))) if resampled else None
     return Agreement(pairs.about, pairs.row.size, queries, pairs.left_out, figures, size, resampled)
 
@@ -260,7 +249,7 @@ class _Resampled:
 
     def _sums(self, *columns: Floats) -> list[Floats]:
         """Return the sums of each column over the pairs of the resampled queries."""
-        by_query = [np.bincount(self.row, column, minlength=self.keys.size).astype(np.float64) for column in columns]
+        by_query = (np.bincount(self.row, column, minlength=self.keys.size).astype(np.float64) for column in columns)
         fixed = [to_fixed(column)[0] for column in by_query]
         sums = draw_sums(self.keys, np.column_stack([column.whole for column in fixed]), self.resamples)
         return [row * column.unit for row, column in zip(sums, fixed, strict=True)]
@@ -312,8 +301,7 @@ def _spread(squares: Floats, sums: Floats, n: Floats) -> Floats:
 
 
 def _quotient(above: Floats, below: Floats) -> Floats:
-    quotient: Floats = np.divide(above, below, out=np.full(above.shape, nan), where=below > 0)
-    return quotient
+    return np.asarray(np.divide(above, below, out=np.full(above.shape, nan), where=below > 0))
 
 
 class _Ranks:
@@ -325,7 +313,7 @@ class _Ranks:
         place[by_y] = np.arange(by_y.size)
         self._rows_by_x, self._rows_by_y = row[by_x], row[by_y]
         self._place = place[by_x]
-        self._groups_x, self._groups_y = _ends(x[by_x]), _ends(y[by_y])
+        self._groups_x, self._groups_y = _run_ends(x[by_x]), _run_ends(y[by_y])
 
     def correlation(self, weights: Floats) -> float:
         """Return Pearson's r of the midranks; each pair counts as often as its query was drawn."""
@@ -342,7 +330,7 @@ class _Ranks:
         return min(1.0, max(-1.0, together / sqrt(spread))) if spread > 0 else nan
 
 
-def _ends(ordered: Floats) -> Ints | None:
+def _run_ends(ordered: Floats) -> Ints | None:
     """Return the end of each run of equal values; None if all differ."""
     ends = np.append(np.flatnonzero(np.diff(ordered)) + 1, ordered.size)
     return None if ends.size == ordered.size else ends

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property, partial
+from itertools import count
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,11 +47,7 @@ class LeftOut:
     def holds(self, queries: Ints, items: Ints) -> Bools:
         """Return whether each of these pairs is excluded."""
         wanted = queries * self.n_items + items
-        place = np.searchsorted(self._keys, wanted)
-        found = np.zeros(wanted.size, dtype=bool)
-        inside = place < self._keys.size
-        found[inside] = self._keys[place[inside]] == wanted[inside]
-        return found
+        return np.searchsorted(self._keys, wanted, "left") < np.searchsorted(self._keys, wanted, "right")
 
     def between(self, first: int, last: int, low: int, high: int) -> tuple[Ints, Ints]:
         """Return the rows and columns of excluded pairs in a tile, counted from its first query and item."""
@@ -184,30 +181,25 @@ def nearest(
     similarity = similarity_of(metric, queries, items)
     if own is not None and (own != MISSING).any():
         left_out = LeftOut.own(own, len(items))
-    search = _Search(similarity, k, places, left_out, tile_bytes or TILE_BYTES, progress)
-    return search.run(scored)
+    places = np.arange(len(items)) if places is None else places
+    return _Search(similarity, min(k, len(items)), places, left_out, tile_bytes or TILE_BYTES, progress).run(scored)
 
 
+@dataclass(eq=False)
 class _Search:
     """One search: its inputs, and the steps from tiles to neighbours."""
 
-    def __init__(
-        self,
-        similarity: Similarity,
-        k: int,
-        places: Ints | None,
-        left_out: LeftOut | None,
-        tile_bytes: int,
-        progress: Progress,
-    ) -> None:
-        self.similarity = similarity
-        self.n_queries, self.n_items = len(similarity.queries), len(similarity.items)
-        self.places = places if places is not None else np.arange(self.n_items)
-        self.left_out = left_out
-        self.k = min(k, self.n_items)
+    similarity: Similarity
+    k: int
+    places: Ints
+    left_out: LeftOut | None
+    tile_bytes: int
+    progress: Progress
+
+    def __post_init__(self) -> None:
+        self.n_queries, self.n_items = len(self.similarity.queries), len(self.similarity.items)
         self.keep = min(self.k + max(4, self.k // 16), self.n_items)
-        self.tile_bytes = tile_bytes
-        self.progress = progress
+        self.rows_at_once = min(-(-self.n_queries // PARTS), max(1, _PAIRS_AT_ONCE // max(1, self.keep)))
 
     def run(self, scored: bool) -> Neighbours:
         items = np.full((self.n_queries, self.k), MISSING, dtype=np.int64)
@@ -234,51 +226,33 @@ class _Search:
     def _candidates(self) -> tuple[Ints, Singles]:
         """Return for every query the items with the highest stand-ins, and these stand-ins; in no order."""
         best = Best(self.n_queries, self.keep)
-        itself = self._is_itself
+        # A set is searched with itself for so few neighbours that half of the products pay for merging.
+        itself = self.similarity.symmetric and self.similarity.queries is self.similarity.items
+        itself = itself and self.keep <= _MOST_TO_MERGE
+        if itself and self.left_out is not None:
+            itself = np.array_equal(*self.left_out.of(np.arange(self.n_queries)))
         with ThreadPoolExecutor(threads()) as pool:
-            for tile in self._triangle() if itself else self._rectangles():
+            for tile in self._tiles(itself):
                 best.add(tile, pool, across=False, before=partial(self._leave_out, tile))
                 if itself and tile.first != tile.low:
                     best.add(tile, pool, across=True)
         return best.items, best.standing
 
-    @property
-    def _is_itself(self) -> bool:
-        """Whether a set is searched with itself, for so few neighbours that half of the products pay for merging."""
-        similarity = self.similarity
-        if not similarity.symmetric or similarity.queries is not similarity.items or self.keep > _MOST_TO_MERGE:
-            return False
-        if self.left_out is None:
-            return True
-        row, item = self.left_out.of(np.arange(self.n_queries))
-        return bool((row == item).all())
-
-    def _rectangles(self) -> Iterator[Tile]:
-        """Yield tiles of every query with every item."""
-        parts = -(-self.n_items // _ITEMS_IN_A_TILE)
-        width = -(-self.n_items // parts)
+    def _tiles(self, itself: bool) -> Iterator[Tile]:
+        """Yield tiles of every query with every item; ``itself``: of a set with itself, each pair once."""
+        widest = int(max((self.tile_bytes // 4) ** 0.5, _FEWEST_QUERIES_IN_A_TILE)) if itself else _ITEMS_IN_A_TILE
+        width = -(-self.n_items // -(-self.n_items // widest))
         fitting = self.tile_bytes // (4 * width)
-        height = int(np.clip(fitting, _FEWEST_QUERIES_IN_A_TILE, _MOST_QUERIES_IN_A_TILE))
+        height = width if itself else int(np.clip(fitting, _FEWEST_QUERIES_IN_A_TILE, _MOST_QUERIES_IN_A_TILE))
         across, down = cut_rows(self.n_items, width), cut_rows(self.n_queries, height)
         buffer = buffer_of(min(height, self.n_queries), width)
+        steps = len(across) * (len(across) + 1) // 2 if itself else len(across) * len(down)
+        step = count()
         for number, (low, high) in enumerate(across):
             right = self.similarity.item_tile(low, high)
-            for row, (first, last) in enumerate(down):
-                self.progress.update("Searching", number * len(down) + row, len(across) * len(down))
-                yield Tile.product(self.similarity.query_tile(first, last), right, buffer, first, low)
-
-    def _triangle(self) -> Iterator[Tile]:
-        """Yield tiles of a set with itself: each pair once."""
-        side = int(max((self.tile_bytes // 4) ** 0.5, _FEWEST_QUERIES_IN_A_TILE))
-        parts = -(-self.n_items // side)
-        blocks = cut_rows(self.n_items, -(-self.n_items // parts))
-        buffer = buffer_of(blocks[0][1], blocks[0][1])
-        steps = len(blocks) * (len(blocks) + 1) // 2
-        for number, (low, high) in enumerate(blocks):
-            right = self.similarity.item_tile(low, high)
-            for row, (first, last) in enumerate(blocks[: number + 1]):
-                self.progress.update("Searching", number * (number + 1) // 2 + row, steps)
-                left = right if row == number else self.similarity.item_tile(first, last)
+            for row, (first, last) in enumerate(down[: number + 1] if itself else down):
+                self.progress.update("Searching", next(step), steps)
+                left = right if itself and row == number else self.similarity.query_tile(first, last)
                 yield Tile.product(left, right, buffer, first, low)
 
     def _leave_out(self, tile: Tile, first: int, last: int) -> None:
@@ -303,11 +277,7 @@ class _Search:
             )
             return rows[open_]
 
-        return np.concatenate(list(in_threads(of_rows, cut_rows(self.n_queries, self._rows_at_once))))
-
-    @property
-    def _rows_at_once(self) -> int:
-        return min(-(-self.n_queries // PARTS), max(1, _PAIRS_AT_ONCE // self.keep))
+        return np.concatenate(list(in_threads(of_rows, cut_rows(self.n_queries, self.rows_at_once))))
 
     def _settle(self, chosen: Ints, roughly: Ints, standing: Singles, items: Ints, scores: Floats) -> Ints:
         """Score the candidates of these queries, and return the queries whose k-th neighbour may be another."""
@@ -320,14 +290,12 @@ class _Search:
             # No item beyond the first k can come in where the best of them is certainly below the lowest of the k.
             open_ = self._may_come_in(rows, found.min(axis=1), stand_ins[:, self.k :].max(axis=1, initial=-np.inf))
             items[rows], scores[rows] = self._in_order(columns[:, : self.k], found)
-            again = np.concatenate(
-                [found[open_], self.similarity.scores(rows[open_], columns[open_, self.k :])], axis=1
-            )
-            items[rows[open_]], scores[rows[open_]] = self._in_order(columns[open_], again)
+            others = self.similarity.scores(rows[open_], columns[open_, self.k :])
+            items[rows[open_]], scores[rows[open_]] = self._in_order(columns[open_], np.hstack([found[open_], others]))
             still = self._may_come_in(rows[open_], scores[rows[open_], -1], stand_ins[open_].min(axis=1))
             return rows[open_][still]
 
-        parts = in_threads(of_rows, cut_rows(chosen.size, self._rows_at_once))
+        parts = in_threads(of_rows, cut_rows(chosen.size, self.rows_at_once))
         return np.concatenate([np.empty(0, dtype=np.int64), *parts])
 
     def _may_come_in(self, rows: Ints, lowest: Floats, others: Singles) -> NDArray[np.bool_]:
@@ -356,49 +324,42 @@ class _Search:
 
     def _score_all(self, chosen: Ints, items: Ints, scores: Floats) -> None:
         """Score all items for these queries, where most of them are wanted."""
-        everyone = np.arange(self.n_items)
-        blocks = cut_rows(chosen.size, max(1, _PAIRS_AT_ONCE // self.n_items))
 
         def of_rows(first: int, last: int) -> None:
             rows = chosen[first:last]
-            columns = np.tile(everyone, (rows.size, 1))
+            columns = np.tile(np.arange(self.n_items), (rows.size, 1))
             found = self.similarity.scores(rows, columns)
             if self.left_out is not None:
                 found[self.left_out.of(rows)] = -np.inf
-            ordered, values = self._in_order(columns, found)
-            items[rows] = np.where(np.isneginf(values), MISSING, ordered)
-            scores[rows] = values
+            ordered, scores[rows] = self._in_order(columns, found)
+            items[rows] = np.where(np.isneginf(scores[rows]), MISSING, ordered)
             self.progress.update("Scoring neighbours", last, chosen.size)
 
-        deque(in_threads(of_rows, blocks), maxlen=0)
+        deque(in_threads(of_rows, cut_rows(chosen.size, max(1, _PAIRS_AT_ONCE // self.n_items))), maxlen=0)
 
 
 class _BestSoFar:
     """The best items of a few queries while candidates come in, a bounded number at a time."""
 
     def __init__(self, search: _Search, queries: Ints) -> None:
-        self.search = search
-        self.queries = queries
+        self.search, self.queries = search, queries
         self.row = self.column = np.empty(0, dtype=np.int64)
         self.value = np.empty(0)
 
-    def add(self, row: Ints, column: Ints) -> None:
-        for first, last in cut_rows(row.size, _PAIRS_AT_ONCE):
-            self._add(row[first:last], column[first:last])
-
-    def _add(self, row: Ints, column: Ints) -> None:
+    def add(self, rows: Ints, columns: Ints) -> None:
         search = self.search
-        if search.left_out is not None:
-            others = ~search.left_out.holds(self.queries[row], column)
-            row, column = row[others], column[others]
-        value = search.similarity.scores(self.queries[row], column[:, None])[:, 0]
-        row, column = np.concatenate([self.row, row]), np.concatenate([self.column, column])
-        value = np.concatenate([self.value, value])
-        order = np.lexsort((search.places[column], -value, row))
-        row, column, value = row[order], column[order], value[order]
-        starts = np.searchsorted(row, np.arange(self.queries.size))
-        kept = np.arange(row.size) - starts[row] < search.k
-        self.row, self.column, self.value = row[kept], column[kept], value[kept]
+        for first, last in cut_rows(rows.size, _PAIRS_AT_ONCE):
+            row, column = rows[first:last], columns[first:last]
+            if search.left_out is not None:
+                others = ~search.left_out.holds(self.queries[row], column)
+                row, column = row[others], column[others]
+            value = search.similarity.scores(self.queries[row], column[:, None])[:, 0]
+            row, column, value = np.append(self.row, row), np.append(self.column, column), np.append(self.value, value)
+            order = np.lexsort((search.places[column], -value, row))
+            row, column, value = row[order], column[order], value[order]
+            starts = np.searchsorted(row, np.arange(self.queries.size))
+            kept = np.arange(row.size) - starts[row] < search.k
+            self.row, self.column, self.value = row[kept], column[kept], value[kept]
 
     def table(self) -> tuple[Ints, Floats]:
         shape = (self.queries.size, self.search.k)

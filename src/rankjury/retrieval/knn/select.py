@@ -1,5 +1,6 @@
-"""The highest of each row while tiles of numbers come in: a few percent of the time of multiplying them."""
+"""Selection of the highest of each row while tiles of numbers come in, in a few percent of the time of multiplying."""
 
+from collections import deque
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -13,10 +14,10 @@ from rankjury.retrieval.knn.similarity import Singles
 
 MISSING = -1
 PARTS = 8
-"""Into which work is cut for threads."""
+"""Number of parts into which work is cut for threads."""
 _MOST_FOLDS = 16
 _COST = 14
-"""Of looking into a crease, in looks at creases."""
+"""Cost of looking into a crease, in looks at creases."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,7 +40,7 @@ class Tile:
 
 
 def buffer_of(rows: int, columns: int) -> Singles:
-    """Sides that every number of folds divides."""
+    """Return a buffer whose sides every number of folds divides."""
     padded = [-(-side // _MOST_FOLDS) * _MOST_FOLDS for side in (rows, columns)]
     return np.empty(padded, dtype=np.float32)
 
@@ -73,11 +74,10 @@ class Best:
             rows, places, values = folded.above(folded.floor(self.keep) if fresh else self.floor[mine])
             self._merge(mine, rows, places + items, values)
 
-        for _ in pool.map(of_part, cut_rows(size, -(-size // PARTS))):
-            pass
+        deque(pool.map(of_part, cut_rows(size, -(-size // PARTS))), maxlen=0)
 
     def _merge(self, mine: slice, rows: Ints, items: Ints, standing: Singles) -> None:
-        """Let in those who are higher than the lowest so far; ``rows`` count from the first of ``mine``, ascending."""
+        """Add items that are higher than the lowest so far; ``rows`` count from the first of ``mine``, ascending."""
         counts = np.bincount(rows, minlength=mine.stop - mine.start)
         changed = np.flatnonzero(counts)
         counts = counts[changed]
@@ -93,11 +93,6 @@ class Best:
         self.items[where], self.standing[where], self.floor[where] = taken(columns, kept), values, values.min(axis=1)
 
 
-def _folds(width: int, keep: int) -> int:
-    """Into how many parts to fold a row, so that looking at its creases and into the best of them costs least."""
-    return int(2 ** np.clip(round(np.log2(max(1.0, width / (_COST * keep))) / 2), 0, np.log2(_MOST_FOLDS)))
-
-
 class _Folded:
     """Some rows of a tile (``across``: some columns), folded, with the highest over the folds.
 
@@ -108,7 +103,9 @@ class _Folded:
         self.tile, self.first, self.across = tile, first, across
         self.rows = last - first
         width = tile.shape[0 if across else 1]
-        self.folds = _folds(width, keep)
+        # So many that looking at the creases and into the best of them costs least.
+        halvings = round(np.log2(max(1.0, width / (_COST * keep))) / 2)
+        self.folds = min(2**halvings, _MOST_FOLDS)
         self.creases = width // self.folds
         if across:
             self.highest = tile[:, first:last].reshape(self.folds, self.creases, self.rows).max(axis=0)
@@ -116,7 +113,7 @@ class _Folded:
             self.highest = tile[first:last].reshape(self.rows, self.folds, self.creases).max(axis=1)
 
     def floor(self, keep: int) -> Singles:
-        """A number of each row that at least ``keep`` are above, and not many more."""
+        """Return a number for each row that at least ``keep`` are above, and not many more."""
         if self.creases <= keep:
             return np.full(self.rows, -np.inf, dtype=np.float32)
         highest = np.ascontiguousarray(self.highest.T) if self.across else self.highest
@@ -124,7 +121,7 @@ class _Folded:
         return np.nextafter(lowest, np.float32(-np.inf))
 
     def above(self, floor: Singles) -> tuple[Ints, Ints, Singles]:
-        """Who is above the floor of its row: row (from 0 on), place in it, and value; by row."""
+        """Return row (from 0 on), place in it and value of each number above the floor of its row; by row."""
         if self.across:
             crease, row = np.divmod(np.flatnonzero(self.highest > floor), self.rows)
             order = np.argsort(row, kind="stable")
@@ -140,7 +137,7 @@ class _Folded:
 
 
 def taken(table: NDArray[Any], columns: Ints) -> NDArray[Any]:
-    """The cells of each row in its ``columns``; several times faster than ``np.take_along_axis``."""
+    """Return the cells of each row in its ``columns``; several times faster than ``np.take_along_axis``."""
     return cast(NDArray[Any], table.reshape(-1).take(columns + (np.arange(len(table)) * table.shape[1])[:, None]))
 
 

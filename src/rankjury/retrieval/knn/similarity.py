@@ -11,19 +11,19 @@ from typing import cast
 import numpy as np
 from numpy.typing import NDArray
 
-from rankjury.core.types import Floats, Ints, Matrix
+from rankjury.core.types import Floats, Ints, Matrix, cut_rows
 from rankjury.errors import DataError, UnknownName
 
 Singles = NDArray[np.float32]
 
 _ELEMENTS_AT_ONCE = 1 << 18
-"""Of the float64 copies that scores are summed from: they fit the cache, and are worth the call."""
+"""Size of the float64 copies that scores are summed from: they fit the cache, and are worth the call."""
 _LONGEST_FOR_ONE_THREAD = 10_000
 _ROUNDING = 2.0**-24
 _LARGEST_SINGLE = 1e38
 _NEAREST = 2.0**-28
 _OFF_ONE = 2.0**-21
-"""How far from one a length may be that is taken for one."""
+"""Tolerance for lengths of one."""
 _SHORTEST, _LONGEST = 1e-150, 1e150
 """Lengths whose squares and products are within float64."""
 
@@ -83,9 +83,11 @@ class _Cosine(Similarity):
         super().__init__(queries, items)
         self._query_norms = self._divisors(_lengths(queries))
         self._item_norms = self._query_norms if queries is items else self._divisors(_lengths(items))
+        self._sides = {"queries": (queries, self._query_norms), "items": (items, self._item_norms)}
+        # 32-bit vectors of length one need not be divided by it.
         self._units = {
-            "queries": _are_units(queries, self._query_norms),
-            "items": _are_units(items, self._item_norms),
+            side: vectors.dtype == np.float32 and bool((np.abs(norms - 1.0) <= _OFF_ONE).all())
+            for side, (vectors, norms) in self._sides.items()
         }
         self.slack += 2 * _OFF_ONE * sum(self._units.values())
 
@@ -103,13 +105,14 @@ class _Cosine(Similarity):
         return norms
 
     def query_tile(self, first: int, last: int) -> Singles:
-        return self._tile("queries", self.queries[first:last], self._query_norms[first:last])
+        return self._tile("queries", first, last)
 
     def item_tile(self, first: int, last: int) -> Singles:
-        return self._tile("items", self.items[first:last], self._item_norms[first:last])
+        return self._tile("items", first, last)
 
-    def _tile(self, side: str, vectors: Matrix, norms: Floats) -> Singles:
-        return vectors.astype(np.float32, copy=False) if self._units[side] else _scaled(vectors, norms)
+    def _tile(self, side: str, first: int, last: int) -> Singles:
+        vectors, norms = (array[first:last] for array in self._sides[side])
+        return vectors if self._units[side] else _scaled(vectors, norms)
 
     def stand_in(self, rows: Ints, scores: Floats) -> Floats:
         return scores
@@ -210,26 +213,24 @@ def similarity_of(metric: str, queries: Matrix, items: Matrix) -> Similarity:
 
 def norms_of(vectors: Matrix) -> Floats:
     """Return the length of each row; infinite where it is too long to be squared."""
-    found = np.empty(len(vectors))
-    step = max(1, _ELEMENTS_AT_ONCE // max(1, vectors.shape[1]))
-    for first in range(0, len(vectors), step):
-        block = vectors[first : first + step].astype(np.float64, copy=False)
+    norms = np.empty(len(vectors))
+    for first, last in _blocks(vectors):
+        block = vectors[first:last].astype(np.float64, copy=False)
         with np.errstate(over="ignore"):
-            found[first : first + step] = np.sqrt(_dots(block, block))
-    return found
+            norms[first:last] = np.sqrt(_dots(block, block))
+    return norms
+
+
+def _blocks(vectors: Matrix) -> list[tuple[int, int]]:
+    return cut_rows(len(vectors), max(1, _ELEMENTS_AT_ONCE // max(1, vectors.shape[1])))
 
 
 def _lengths(vectors: Matrix) -> Floats:
     """Return the lengths; vectors that are too long are refused."""
-    found = norms_of(vectors)
-    if not (found <= _LONGEST).all():
+    norms = norms_of(vectors)
+    if not (norms <= _LONGEST).all():
         raise DataError("a vector is too long to be squared, or not of numbers", expected="lengths below 1e150")
-    return found
-
-
-def _are_units(vectors: Matrix, norms: Floats) -> bool:
-    """Return whether they are 32-bit vectors of length one, so that they need not be divided by it."""
-    return vectors.dtype == np.float32 and bool((np.abs(norms - 1.0) <= _OFF_ONE).all())
+    return norms
 
 
 def _dots(left: Floats, right: Floats) -> Floats:
@@ -253,6 +254,5 @@ def _scaled(vectors: Matrix, lengths: Floats) -> Singles:
 
 
 def _farthest(vectors: Matrix, middle: Floats) -> float:
-    step = max(1, _ELEMENTS_AT_ONCE // max(1, vectors.shape[1]))
-    blocks = (vectors[first : first + step] - middle for first in range(0, len(vectors), step))
+    blocks = (vectors[first:last] - middle for first, last in _blocks(vectors))
     return max((float(_lengths(block).max()) for block in blocks), default=0.0)
