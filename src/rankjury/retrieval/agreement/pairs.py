@@ -38,12 +38,10 @@ class VectorSimilarities:
 
     def of(self, queries: pl.Series, items: pl.Series) -> Floats:
         vectors = self.corpus if self.queries is None else self.queries
-        rows, columns = vectors.rows_of(queries), self.corpus.rows_of(items)
+        pairs = np.stack([vectors.rows_of(queries), self.corpus.rows_of(items)])
+        known = np.flatnonzero((pairs >= 0).all(axis=0))
         scores = np.full(len(queries), np.nan)
-        known = np.flatnonzero((rows >= 0) & (columns >= 0))
-        scores[known] = score_listed(
-            vectors.values, self.corpus.values, rows[known], columns[known], metric=self.metric
-        )
+        scores[known] = score_listed(vectors.values, self.corpus.values, *pairs[:, known], metric=self.metric)
         return scores
 
 

@@ -14,12 +14,12 @@ from numpy.typing import NDArray
 from rankjury.core.convert import ITEM, QUERY
 from rankjury.core.types import (
     ROW_NUMBER,
-    Bools,
     Floats,
     Ints,
     Ranking,
     cut_into_blocks,
     in_threads,
+    places_in,
     segments_within,
     sort_key,
 )
@@ -44,13 +44,7 @@ def _number_items(lists: list[pl.Series]) -> tuple[pl.Series, Ints]:
     items = pl.concat([each.rename(ITEM) for each in lists])
     distinct = items.unique()
     distinct = distinct.gather(sort_key(distinct).arg_sort())
-    return distinct, _number_names(items, distinct)
-
-
-def _number_names(names: pl.Series, distinct: pl.Series) -> Ints:
-    numbered = distinct.to_frame().with_row_index("number")
-    joined = names.to_frame().join(numbered, on=distinct.name, how="left", maintain_order="left")
-    return np.asarray(joined["number"].cast(pl.Int64).to_numpy())
+    return distinct, places_in(distinct, items)
 
 
 def _group_starts(query: Ints, queries: int) -> Ints:
@@ -76,18 +70,6 @@ def descending(starts: Ints, values: Floats) -> Ints:
     return np.concatenate([np.empty(0, dtype=np.int64), *in_threads(of_block, cut_into_blocks(starts))])
 
 
-@check_arguments
-def fuse(rankings: Sequence[Ranking], fusion: Fusion, source: str = "fusion") -> Ranking:
-    """Fuse rankings into one, with all queries and items of any of them.
-
-    Args:
-        rankings: One or more.
-        fusion: The method with its options.
-        source: The name of the new ranking.
-    """
-    return Aligned.of(rankings).fuse(fusion, source)
-
-
 @dataclass(frozen=True, eq=False)
 class AlignedList:
     """One ranking over the pairs, by rank within each query (CSR over all queries)."""
@@ -97,15 +79,11 @@ class AlignedList:
     score: Floats
     """Descending with the rank where the ranking has no scores."""
 
-    @property
-    def rank(self) -> Ints:
-        return segments_within(self.starts) + 1
-
     def cut(self, depth: int, number: Ints) -> "AlignedList":
         """Return the first ``depth`` items of each query; ``number`` maps old pair numbers to new ones."""
-        kept = self.rank <= depth
+        first = segments_within(self.starts) < depth
         starts = np.concatenate(([0], np.cumsum(np.minimum(np.diff(self.starts), depth))))
-        return AlignedList(starts, number[self.pair[kept]], self.score[kept])
+        return AlignedList(starts, number[self.pair[first]], self.score[first])
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,9 +113,8 @@ class Aligned:
             raise UsageError("no ranking to fuse", expected="one or more")
         queries = pl.concat([ranking.queries for ranking in rankings]).unique().sort().rename(QUERY)
         items, item = _number_items([ranking.items for ranking in rankings])
-        numbers = (_number_names(ranking.queries.rename(QUERY), queries) for ranking in rankings)
         query = np.concatenate(
-            [np.repeat(number, np.diff(ranking.starts)) for number, ranking in zip(numbers, rankings, strict=True)]
+            [np.repeat(places_in(queries, ranking.queries), np.diff(ranking.starts)) for ranking in rankings]
         )
         lengths = [len(ranking.items) for ranking in rankings]
         of_ranking = np.repeat(np.arange(len(rankings)), lengths)
@@ -157,6 +134,7 @@ class Aligned:
         pair = np.cumsum(is_first) - 1
         line = np.concatenate([np.arange(length) for length in lengths])[order]
         lists = []
+        ranks = np.zeros((len(rankings), int(is_first.sum())), dtype=np.int32)
         for number, ranking in enumerate(rankings):
             rows = np.flatnonzero(of_ranking == number)
             starts = _group_starts(query[rows], len(queries))
@@ -165,9 +143,7 @@ class Aligned:
             score = scores[line[rows]]
             by_rank = descending(starts, score)
             lists.append(AlignedList(starts, pair[rows][by_rank], score[by_rank]))
-        ranks = np.zeros((len(lists), int(is_first.sum())), dtype=np.int32)
-        for row_ranks, each in zip(ranks, lists, strict=True):
-            row_ranks[each.pair] = each.rank
+            ranks[number, lists[-1].pair] = segments_within(starts) + 1
         starts = _group_starts(query[is_first], len(queries))
         return cls(queries, starts, items, item[is_first], tuple(lists), ranks)
 
@@ -193,9 +169,8 @@ class Aligned:
             cut = Aligned(self.queries, self.starts, self.distinct_items, self.item, self.lists, ranks)
         scores = METHODS.get(fusion.method).function(cut, fusion) + 0.0
         if not np.isfinite(scores).all():
-            raise DataError(
-                "the scores are too large to be fused", where=str(fusion), expected="sums that are finite numbers"
-            )
+            found = "the scores are too large to be fused"
+            raise DataError(found, where=str(fusion), expected="sums that are finite numbers")
         order = descending(cut.starts, scores)
         return Ranking(cut.queries, cut.starts, cut.distinct_items.gather(cut.item[order]), scores[order], source)
 
@@ -214,16 +189,6 @@ class Aligned:
             )
         return self._cuts[depth]
 
-    @property
-    def presence(self) -> Bools:
-        """Lists × pairs: whether the list has the pair."""
-        return np.asarray(self.ranks > 0)
-
-    @property
-    def query(self) -> Ints:
-        """The query of each pair, as its number."""
-        return np.repeat(np.arange(len(self.queries)), np.diff(self.starts))
-
     def normalized(self, method: str) -> Floats:
         """Return comparable scores, lists × pairs, 0 where the list lacks the pair; the last result is cached."""
         if method not in self._columns:
@@ -234,3 +199,15 @@ class Aligned:
             self._columns.clear()
             self._columns[method] = columns
         return self._columns[method]
+
+
+@check_arguments
+def fuse(rankings: Sequence[Ranking], fusion: Fusion, source: str = "fusion") -> Ranking:
+    """Fuse rankings into one, with all queries and items of any of them.
+
+    Args:
+        rankings: One or more.
+        fusion: The method with its options.
+        source: The name of the new ranking.
+    """
+    return Aligned.of(rankings).fuse(fusion, source)

@@ -21,17 +21,21 @@ if TYPE_CHECKING:
 
 Function = Callable[["Aligned", "Fusion"], Floats]
 DEFAULT_C = 60.0
-_OPTIONS = ("c", "depth", "normalise", "weights")
+_OPTIONS: dict[str, tuple[Callable[[str], Any], str]] = {
+    "c": (float, "a number"),
+    "depth": (int, "a whole number"),
+    "normalise": (str, "a name"),
+    "weights": (lambda text: tuple(map(float, text.split(":"))), "numbers with colons between them"),
+}
+"""Options of a spelling: how they are read, and what is expected."""
 _SPELLING = re.compile(r"(?P<name>[^\s()=,]+)(?:\((?P<options>[^()]*)\))?")
 
 
 def _min_max(starts: Ints, values: Floats) -> Floats:
     """(score − lowest) / (highest − lowest)."""
     lengths = np.diff(starts)
-    held = lengths > 0
     halves = values / 2  # so that no difference is too large for a float
-    lowest = np.repeat(halves[starts[1:][held] - 1], lengths[held])
-    highest = np.repeat(halves[starts[:-1][held]], lengths[held])
+    lowest, highest = halves[np.repeat(starts[1:] - 1, lengths)], halves[np.repeat(starts[:-1], lengths)]
     return _divided(halves - lowest, highest - lowest)
 
 
@@ -137,9 +141,8 @@ class Fusion:
         if self.weights is None:
             return (1.0,) * rankings
         if len(self.weights) != rankings:
-            raise UsageError(
-                f"{len(self.weights)} weights for {rankings} rankings", where=str(self), expected="one weight a ranking"
-            )
+            found = f"{len(self.weights)} weights for {rankings} rankings"
+            raise UsageError(found, where=str(self), expected="one weight a ranking")
         return self.weights
 
     def __str__(self) -> str:
@@ -162,7 +165,11 @@ class Fusion:
             key, _, value = (side.strip() for side in part.partition("="))
             if key not in _OPTIONS:
                 raise UnknownName("option of a fusion", key, _OPTIONS, where=text)
-            options[key] = _read(key, value, text)
+            read, expected = _OPTIONS[key]
+            try:
+                options[key] = read(value)
+            except ValueError:
+                raise UsageError(f"{key}={value}", where=text, expected=expected) from None
         return cls(match["name"], **options)
 
 
@@ -174,16 +181,6 @@ def _check_weights(weights: tuple[float, ...]) -> tuple[float, ...]:
     if not any(given):
         raise UsageError("no weight is above 0", expected="at least one ranking that counts")
     return tuple(abs(weight) for weight in given)
-
-
-def _read(key: str, value: str, text: str) -> Any:
-    try:
-        if key == "weights":
-            return tuple(map(float, value.split(":")))
-        return {"c": float, "depth": int, "normalise": str}[key](value)
-    except ValueError:
-        expected = {"c": "a number", "depth": "a whole number", "weights": "numbers with colons between them"}[key]
-        raise UsageError(f"{key}={value}", where=text, expected=expected) from None
 
 
 def _shown(number: float) -> str:

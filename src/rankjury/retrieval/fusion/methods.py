@@ -114,7 +114,8 @@ def _split(number: Floats | np.float64) -> tuple[Floats | np.float64, Floats | n
 
 _CELLS = 1 << 18
 """Limit for the table of items × items in memory."""
-_MOST_VOTES = 1 << 62
+_MOST_BITS = 63
+"""Number of bits that the sum of all votes may have."""
 
 
 @method("rrf", has_c=True)
@@ -164,9 +165,9 @@ def combmax(aligned: Aligned, fusion: Fusion) -> Floats:
     """
     highest = np.full(len(aligned), -np.inf)
     weights = fusion.weights_of(len(aligned.lists))
-    for weight, column, held in zip(weights, _normalized(aligned, fusion), aligned.presence, strict=True):
+    for weight, column, ranks in zip(weights, _normalized(aligned, fusion), aligned.ranks, strict=True):
         weighted = product(from_decimal(weight), column).real
-        np.maximum(highest, weighted, out=highest, where=held)
+        np.maximum(highest, weighted, out=highest, where=ranks > 0)
     return highest
 
 
@@ -176,10 +177,11 @@ def borda(aligned: Aligned, fusion: Fusion) -> Floats:
 
     A list without the query gives no points. Source: Aslam and Montague, Models for metasearch, SIGIR 2001.
     """
-    query, candidates = aligned.query, np.diff(aligned.starts)
+    candidates = np.diff(aligned.starts)
+    query = np.repeat(np.arange(candidates.size), candidates)
     points = np.empty(aligned.ranks.shape)
-    for row, ranks, each in zip(points, aligned.ranks, aligned.lists, strict=True):
-        listed = np.diff(each.starts)
+    for row, ranks, ranked in zip(points, aligned.ranks, aligned.lists, strict=True):
+        listed = np.diff(ranked.starts)
         shared = np.where(listed > 0, (candidates - listed + 1) / 2, 0.0)
         row[:] = np.where(ranks > 0, candidates[query] - ranks + 1, shared[query])
     return np.asarray(_sum_of(points, aligned, fusion).real)
@@ -209,7 +211,7 @@ def _whole_votes(weights: Sequence[float]) -> list[int]:
     meant = [Fraction(repr(weight)) for weight in weights]
     scale = lcm(*(weight.denominator for weight in meant))
     votes = [int(weight * scale) for weight in meant]
-    excess = max(0, sum(votes).bit_length() - _MOST_VOTES.bit_length() + 1)
+    excess = max(0, sum(votes).bit_length() - _MOST_BITS + 1)
     return [max(vote >> excess, 1) if vote else 0 for vote in votes]
 
 
@@ -244,27 +246,20 @@ def _normalized(aligned: Aligned, fusion: Fusion) -> Floats:
 
 def _sum_by_rank(aligned: Aligned, fusion: Fusion, below: Precise) -> Precise:
     """Return the sum of weight / below[rank − 1] over the lists that have the pair."""
-    nothing = np.zeros(1, dtype=np.complex128)
-    tables = [
-        np.concatenate((nothing, quotient(from_decimal(weight), below)))
-        for weight in fusion.weights_of(len(aligned.lists))
-    ]
+    weights = fusion.weights_of(len(aligned.lists))
+    tables = [np.append(0j, quotient(from_decimal(weight), below)) for weight in weights]
 
     def look_up(number: int, rows: slice) -> Precise:
         return tables[number].take(aligned.ranks[number, rows])
 
-    return _total(aligned, look_up)
+    return totals(len(aligned), [partial(look_up, number) for number in range(len(weights))])
 
 
 def _sum_of(values: Floats, aligned: Aligned, fusion: Fusion) -> Precise:
     """Return the sum of weight × value over the lists; ``values`` is lists × pairs."""
-    weights: Sequence[complex] = [from_decimal(weight) for weight in fusion.weights_of(len(aligned.lists))]
+    weights = [from_decimal(weight) for weight in fusion.weights_of(len(aligned.lists))]
 
     def weighted(number: int, rows: slice) -> Precise:
         return product(weights[number], values[number, rows])
 
-    return _total(aligned, weighted)
-
-
-def _total(aligned: Aligned, term: Callable[[int, slice], Precise]) -> Precise:
-    return totals(len(aligned), [partial(term, number) for number in range(len(aligned.lists))])
+    return totals(len(aligned), [partial(weighted, number) for number in range(len(weights))])

@@ -18,7 +18,7 @@ from rankjury.retrieval.fusion.align import Aligned
 from rankjury.retrieval.fusion.fusion import METHODS, Fusion
 from rankjury.stats.comparison import Comparison, PairedValues, compare_pairs, correct_p_values
 from rankjury.stats.estimates import Estimate, estimate_all, to_mean_scale
-from rankjury.stats.resampling import Resampling, query_keys
+from rankjury.stats.resampling import Keys, Resampling, query_keys
 
 TUNING_SCHEMA = "rankjury.tuning/1"
 CONSTANTS = (60.0, 5.0, 10.0, 20.0, 40.0, 100.0)
@@ -142,7 +142,7 @@ def tune(
         columns.append(evaluate(aligned.fuse(fusion, whole=whole)))
     values = np.column_stack(columns)  # queries × settings
     keys = query_keys(gold.queries.sort(), resampling.seed)
-    fold = _folds(keys, folds, len(values))
+    fold = _folds(keys, folds)
     sign = -1.0 if asked.measure.metric.lower_is_better else 1.0
     aggregate = asked.measure.metric.aggregate
     scaled = sign * to_mean_scale(values, aggregate)
@@ -201,8 +201,9 @@ def settings_of(
     )
 
 
-def _folds(keys: Any, folds: int, queries: int) -> Ints:
+def _folds(keys: Keys, folds: int) -> Ints:
     """Return the fold of each query: dealt out in the order of their keys, so that folds are even."""
+    queries = keys.size
     if not 2 <= folds <= queries or queries - -(-queries // folds) < _MIN_LEARNED_FROM:
         raise UsageError(
             f"{folds} folds of {queries:,} queries", expected=f"2 to {queries:,} folds, and two queries to learn from"
