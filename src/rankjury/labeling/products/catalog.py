@@ -4,6 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from math import ceil, isfinite
 from pathlib import Path
 from typing import Any
@@ -13,10 +14,10 @@ import polars as pl
 from rankjury.core.types import listed
 from rankjury.core.validation import check_arguments
 from rankjury.errors import DataError, UnknownName, UsageError, guard_reading
-from rankjury.io.formats import form_to_write, write
+from rankjury.io.formats import TABLE_FORMATS, form_to_write, write
 from rankjury.io.source import Source
 from rankjury.io.tables import Row, parse_cell, read_records
-from rankjury.retrieval.embedding.corpus import Corpus
+from rankjury.retrieval.embedding.corpus import Corpus, join_columns
 
 IDS = ("id", "item_id", "product_id", "parent_asin", "asin", "sku", "_id")
 FIELDS: dict[str, tuple[str, ...]] = {
@@ -42,38 +43,30 @@ _LINES = re.compile(r"\s*(?:\n|\s\|\s|•)\s*")
 
 
 def normalise_name(name: str) -> str:
-    """``Fabric Type`` → ``fabric_type``."""
+    """Return ``fabric_type`` for ``Fabric Type``."""
     return re.sub(r"[^\w]+", "_", name.strip().lower()).strip("_")
 
 
-def flatten_details(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """A record with its details, which may be a table or its JSON as a text, beside its other fields.
-
-    A ValueError says which are neither.
-    """
-    found = {normalise_name(name): value for name, value in fields.items()}
+def _flatten(record: Row) -> Row:
+    """Return a record with the fields of its details, which may be a table or its JSON as a text, at the top."""
+    fields = {normalise_name(name): value for name, value in record.fields.items()}
     for name in _DETAILS:
-        details = found.get(name)
+        details = fields.get(name)
         if isinstance(details, str) and details.lstrip().startswith("{"):
             details = parse_cell(details.strip())
             if not isinstance(details, Mapping):
-                raise ValueError(f"{name} cannot be read: {str(found[name])[:_SHOWN]!r}")
+                item = next((record.fields[id_] for id_ in IDS if record.fields.get(id_)), None)
+                found = f"{name} cannot be read: {str(fields[name])[:_SHOWN]!r}" + (f" (id {item})" if item else "")
+                raise DataError(found, where=record.place, expected='a table such as {"Color": "Red"}')
         if isinstance(details, Mapping):
-            del found[name]
-            told = {normalise_name(str(inner)): value for inner, value in details.items()}
-            found |= {inner: value for inner, value in told.items() if found.get(inner) in (None, "")}
-    return found
-
-
-def is_simple(value: Any) -> bool:
-    """A text, a number, or a list of them."""
-    if isinstance(value, list | tuple):
-        return bool(value) and all(isinstance(part, str | int | float) for part in value)
-    return isinstance(value, str | int | float)
+            del fields[name]
+            inner_fields = {normalise_name(str(inner)): value for inner, value in details.items()}
+            fields |= {inner: value for inner, value in inner_fields.items() if fields.get(inner) in (None, "")}
+    return Row(record.place, fields)
 
 
 def as_text(value: Any) -> str | None:
-    """Lists with commas; None where nothing is told."""
+    """Return a value as text, lists with commas; None where it says nothing."""
     if isinstance(value, list | tuple | set):
         return ", ".join(filter(None, map(as_text, value))) or None
     if value is None or isinstance(value, Mapping | bool) or (isinstance(value, float) and not isfinite(value)):
@@ -82,30 +75,22 @@ def as_text(value: Any) -> str | None:
     return None if text.lower() in _NOTHING else text
 
 
-def as_prose(value: Any) -> str | None:
-    """Lists as paragraphs."""
-    return "\n".join(as_list(value)) or None if isinstance(value, list | tuple) else as_text(value)
-
-
 def as_brand(value: Any) -> str | None:
-    """``Nike`` of ``Visit the Nike Store``."""
+    """Return ``Nike`` for ``Visit the Nike Store``."""
     text = as_text(value)
-    dressed = _OF_BRANDS.match(text or "")
-    return (dressed.group(1) or dressed.group(2)).strip() if dressed else text
+    match = _OF_BRANDS.match(text or "")
+    return (match.group(1) or match.group(2)).strip() if match else text
 
 
 def as_list(value: Any) -> list[str]:
-    """A text becomes its lines; one that is a list written out, that list."""
+    """Return the texts of a list, also of one that is written out as a text, or the lines of another text."""
     if isinstance(value, str):
         value = _listed(value) or _LINES.split(value)
-    if isinstance(value, list | tuple):
-        return [text for part in value if (text := as_text(part))]
-    text = as_text(value)
-    return [text] if text else []
+    return [text for part in (value if isinstance(value, list | tuple) else [value]) if (text := as_text(part))]
 
 
 def as_paths(value: Any) -> list[list[str]]:
-    """Ways down to a category: of a text such as Shoes > Boots, of its steps as a list, or of several of either."""
+    """Return category paths from a text such as Shoes > Boots, from its steps as a list, or from several of either."""
     if isinstance(value, str):
         value = _listed(value) or [_STEPS.split(line) for line in value.splitlines()]
     if not isinstance(value, list | tuple):
@@ -117,18 +102,18 @@ def as_paths(value: Any) -> list[list[str]]:
 
 
 def category_paths(products: Sequence[Mapping[str, Any]]) -> list[list[list[str]]]:
-    """The ways to each product's category.
+    """Return the category paths of each product.
 
     A main category is a department (``AMAZON FASHION``), which would hide the type that the title names; it counts only
-    where the ways of other products end in it, and none goes on from it.
+    where the paths of other products end in it, and none goes on from it.
     """
-    found = [next((paths for name in PATHS if (paths := as_paths(product.get(name)))), []) for product in products]
-    ways = [path for paths in found for path in paths]
-    types = {normalise_name(path[-1]) for path in ways} - {normalise_name(path[0]) for path in ways if len(path) > 1}
+    paths = [next((found for name in PATHS if (found := as_paths(product.get(name)))), []) for product in products]
+    every = list(chain.from_iterable(paths))
+    types = {normalise_name(path[-1]) for path in every} - {normalise_name(path[0]) for path in every if len(path) > 1}
     mains = (as_paths(product.get(DEPARTMENT)) for product in products)
     return [
         own or [path for path in main if normalise_name(path[-1]) in types]
-        for own, main in zip(found, mains, strict=True)
+        for own, main in zip(paths, mains, strict=True)
     ]
 
 
@@ -144,9 +129,8 @@ def as_price(value: Any) -> float | None:
     number = match.group(0)
     place = max(number.rfind("."), number.rfind(","))
     cents = number[place + 1 :]
-    # Three digits after a comma, as in 1,299, are no cents.
-    thousands = len(cents) == 3 and (number[place] == "," or number.count(".") > 1)
-    if place < 0 or thousands:
+    # Three digits after a comma, as in 1,299, are not cents.
+    if place < 0 or (len(cents) == 3 and (number[place] == "," or number.count(".") > 1)):
         return float(re.sub(r"\D", "", number))
     return float(re.sub(r"\D", "", number[:place]) + f".{cents}")
 
@@ -165,20 +149,19 @@ _OWN: dict[str, Any] = {
     **{"price": pl.Float64, "bullets": pl.List(pl.String), "description": pl.String, "categories": pl.List(pl.String)},
 }
 _RARE = 0.01
-"""Fields of less than this share of the products are left away."""
-_TABLE_FORMS = ("jsonl", "parquet", "csv", "tsv")
+"""Fields of less than this share of the products are omitted."""
 
 
 @dataclass(frozen=True, eq=False)
 class ProductCatalogue:
-    """Products, a row each."""
+    """Products, one row per item."""
 
     frame: pl.DataFrame
-    """id, title, brand, category, color, material, audience, price, bullets, description, categories (each a way down
-    to the category, ``Shoes > Boots``), then whatever else is a text, a number or a list of texts."""
+    """id, title, brand, category, color, material, audience, price, bullets, description, categories (each a path such
+    as ``Shoes > Boots``), then whatever else is a text, a number or a list of texts."""
     source: str = "catalogue"
     notes: tuple[str, ...] = ()
-    """What could not be used."""
+    """Warnings about values that could not be used."""
 
     def __len__(self) -> int:
         return self.frame.height
@@ -192,37 +175,36 @@ class ProductCatalogue:
 
     @property
     def extras(self) -> list[str]:
-        """The columns that are not rankjury's own."""
+        """Return the columns that are not rankjury's own."""
         return [name for name in self.frame.columns if name not in _OWN]
 
     def attributes(self) -> pl.DataFrame:
-        """The id and what items can be filtered and grouped by; without texts and columns that are empty."""
-        kept = [name for name in self.frame.columns if name not in TEXTS and self.frame[name].null_count() < len(self)]
-        return self.frame.select(kept)
+        """Return the id and what items can be filtered and grouped by, without texts and empty columns."""
+        filled = [name for name in self.frame.columns if self.frame[name].null_count() < len(self)]
+        return self.frame.select(name for name in filled if name not in TEXTS)
 
     def texts(self, fields: Sequence[str] = ("title",), *, joint: str = "\n") -> pl.Series:
-        """The chosen fields of each item as one text, as ``rankjury embed`` joins columns; empty ones left out."""
+        """Return the chosen fields of each item as one text, as ``rankjury embed`` joins columns."""
         return self.corpus(fields, joint=joint).texts
 
     @check_arguments
     def corpus(self, fields: Sequence[str] = ("title",), *, joint: str = "\n") -> Corpus:
-        """What ``rankjury embed`` would read, for the same vectors without a file between."""
+        """Return the corpus that ``rankjury embed`` would read, for the same vectors without a file between."""
         if not len(fields):
             raise UsageError("no field was named", expected="something like title,bullets")
         for name in fields:
             if name not in self.frame.columns:
                 raise UnknownName("field", name, self.frame.columns, where=self.source)
-        parts = [_written(self.frame[name]).alias(str(place)) for place, name in enumerate(fields)]
-        texts = pl.DataFrame(parts).select(pl.concat_str(pl.all(), separator=joint, ignore_nulls=True).alias("text"))
-        return Corpus(self.ids, texts["text"], tuple(fields), joint, self.source)
+        texts = join_columns([self.frame[name] for name in fields], joint, self.source)
+        return Corpus(self.ids, texts, tuple(fields), joint, self.source)
 
 
 @check_arguments
 def read_catalogue(given: str | Path, *, id_field: str | None = None) -> ProductCatalogue:
-    """A .json, .jsonl, .csv, .tsv or .parquet file of products, a record each.
+    """Read a .json, .jsonl, .csv, .tsv or .parquet file of products, one record per item.
 
     ``id_field`` says which field holds the ids where several do; else it is the first of those rankjury knows that
-    every record has. Products without any text stay where other fields tell something of them.
+    every record has. Products without any text stay where they have other fields.
     """
     source = Source.open(given)
     with guard_reading(source.name, "a catalogue"):
@@ -230,15 +212,15 @@ def read_catalogue(given: str | Path, *, id_field: str | None = None) -> Product
         chosen = _id_field(records, id_field, source.name)
         ids = _read_ids(records, chosen)
         paths = category_paths([record.fields for record in records])
-        rows = [_row(name, record.fields, ways) for name, record, ways in zip(ids, records, paths, strict=True)]
+        rows = [_row(name, record.fields, own) for name, record, own in zip(ids, records, paths, strict=True)]
         frame = pl.DataFrame(rows, schema=_OWN).with_columns(_extras(records, chosen))
         described, notes = _drop_bare_items(frame, records[0].place)
         return ProductCatalogue(described, source.name, (*_price_notes(frame, records), *notes))
 
 
 def write_catalogue(catalogue: ProductCatalogue, path: Path) -> None:
-    """As a table that every command reads; in CSV and TSV lists become lines of one cell."""
-    form, _ = form_to_write(path, None, _TABLE_FORMS)
+    """Write a table that every command reads; in CSV and TSV lists become lines of one cell."""
+    form, _ = form_to_write(path, None, TABLE_FORMATS)
     frame = catalogue.frame
     if form in ("csv", "tsv"):
         lists = [name for name, dtype in frame.schema.items() if isinstance(dtype, pl.List)]
@@ -246,21 +228,13 @@ def write_catalogue(catalogue: ProductCatalogue, path: Path) -> None:
     write(frame, path, "table")
 
 
-def _flatten(record: Row) -> Row:
-    try:
-        return Row(record.place, flatten_details(record.fields))
-    except ValueError as error:
-        named = next((record.fields[name] for name in IDS if record.fields.get(name)), None)
-        of = "" if named is None else f" (id {named})"
-        raise DataError(f"{error}{of}", where=record.place, expected='a table such as {"Color": "Red"}') from error
-
-
-def _id_field(records: Sequence[Row], asked: str | None, where: str) -> str:
-    if asked is not None:
-        if not any(normalise_name(asked) in record.fields for record in records):
-            raise UnknownName("field", asked, {name for record in records for name in record.fields}, where=where)
-        return normalise_name(asked)
-    known = [name for name in IDS if any(name in record.fields for record in records)]
+def _id_field(records: Sequence[Row], chosen: str | None, where: str) -> str:
+    names = {name for record in records for name in record.fields}
+    if chosen is not None:
+        if normalise_name(chosen) not in names:
+            raise UnknownName("field", chosen, names, where=where)
+        return normalise_name(chosen)
+    known = [name for name in IDS if name in names]
     everywhere = [name for name in known if all(record.fields.get(name) not in (None, "") for record in records)]
     if not known:
         raise DataError(
@@ -297,14 +271,17 @@ def _read_ids(records: Sequence[Row], field: str) -> list[str]:
 
 
 def _row(name: str, fields: dict[str, Any], paths: list[list[str]]) -> dict[str, Any]:
-    several = lambda value: as_list(value) or None  # noqa: E731
-    forms = {"price": as_price, "bullets": several, "brand": as_brand, "description": as_prose}
-    row = {"id": name, **{field: forms.get(field, as_text)(_first(fields, field)) for field in FIELDS}}
+    given = {field: _first(fields, field) for field in FIELDS}
+    row: dict[str, Any] = {"id": name, **{field: as_text(value) for field, value in given.items()}}
+    row |= {"price": as_price(given["price"]), "brand": as_brand(given["brand"])}
+    row["bullets"] = as_list(given["bullets"]) or None
+    if isinstance(given["description"], list | tuple):
+        row["description"] = "\n".join(as_list(given["description"])) or None
     row["category"] = paths[0][-1] if paths else None
-    ways = as_paths(fields.get("categories"))
-    if not any(path[-1] == row["category"] for path in ways):
-        ways = [*paths, *ways]
-    row["categories"] = list(dict.fromkeys(_STEP.join(path) for path in ways)) or None
+    categories = as_paths(fields.get("categories"))
+    if not any(path[-1] == row["category"] for path in categories):
+        categories = [*paths, *categories]
+    row["categories"] = list(dict.fromkeys(_STEP.join(path) for path in categories)) or None
     return row
 
 
@@ -313,15 +290,15 @@ def _drop_bare_items(frame: pl.DataFrame, where: str) -> tuple[pl.DataFrame, lis
     bare = frame.select(pl.all_horizontal(pl.col(*TEXTS).is_null())).to_series()
     if bare.all():
         raise DataError("no item has a text", where=where, expected=f"one of {', '.join(TEXTS)}")
-    matched = pl.col(pl.String, pl.List(pl.String)).exclude(IDS)
-    nothing = frame.select(pl.all_horizontal(matched.is_null())).to_series()
     if not bare.any():
         return frame, []
-    found, out = frame["id"].filter(bare), frame["id"].filter(nothing)
-    lacking = f"{len(found):,} of {frame.height:,} items have no title, bullets or description"
-    note = f"{lacking}, so that their other fields count alone: {listed(found)}"
-    omitted = f"; left out, as they have none of those either: {listed(out)}" if len(out) else ""
-    return frame.filter(~nothing), [note + omitted]
+    matched = pl.col(pl.String, pl.List(pl.String)).exclude(IDS)
+    nothing = frame.select(pl.all_horizontal(matched.is_null())).to_series()
+    without_text, omitted = frame["id"].filter(bare), frame["id"].filter(nothing)
+    note = f"{len(without_text):,} of {frame.height:,} items have no title, bullets or description"
+    note += f", so that their other fields count alone: {listed(without_text)}"
+    note += f"; left out, as they have none of those either: {listed(omitted)}" if len(omitted) else ""
+    return frame.filter(~nothing), [note]
 
 
 def _first(fields: dict[str, Any], field: str) -> Any:
@@ -331,18 +308,20 @@ def _first(fields: dict[str, Any], field: str) -> Any:
 
 
 def _extras(records: Sequence[Row], id_field: str) -> list[pl.Series]:
-    """What else is simple, and not too rare."""
-    used = {id_field, *PATHS, DEPARTMENT, *(name for names in FIELDS.values() for name in names), *_OWN}
-    counts = Counter(
-        name for record in records for name, value in record.fields.items() if name not in used and is_simple(value)
-    )
-    fewest = ceil(_RARE * len(records))
-    names = [name for name, number in counts.items() if number >= fewest and name]
+    """Return columns of the other fields that are a text, a number or a list of them, and not too rare."""
+    used = {id_field, *PATHS, DEPARTMENT, *chain.from_iterable(FIELDS.values()), *_OWN}
+    counts: Counter[str] = Counter()
+    for record in records:
+        for name, value in record.fields.items():
+            parts = value if isinstance(value, list | tuple) else [value]
+            if name not in used and parts and all(isinstance(part, str | int | float) for part in parts):
+                counts[name] += 1
+    names = [name for name, number in counts.items() if number >= ceil(_RARE * len(records)) and name]
     return [_column(name, [record.fields.get(name) for record in records]) for name in names]
 
 
 def _column(name: str, values: list[Any]) -> pl.Series:
-    """Return numbers or truths where all values are, else texts, or lists of texts."""
+    """Return numbers or booleans where all values are, else texts, or lists of texts."""
     known = [value for value in values if value is not None]
     for kind, dtype in ((bool, pl.Boolean), (int, pl.Int64), (int | float, pl.Float64)):
         if all(isinstance(value, kind) and (kind is bool or not isinstance(value, bool)) for value in known):
@@ -359,10 +338,3 @@ def _price_notes(frame: pl.DataFrame, records: Iterable[Row]) -> Iterator[str]:
         shown = ", ".join(f"{frame['id'][place]} ({texts[place]})" for place in unread[:3])
         more = " …" if len(unread) > 3 else ""
         yield f"{len(unread):,} of {frame.height:,} prices could not be read: {shown}{more}"
-
-
-def _written(cells: pl.Series) -> pl.Series:
-    if isinstance(cells.dtype, pl.List):
-        cells = cells.cast(pl.List(pl.String)).list.join(", ")
-    texts = cells.cast(pl.String).str.strip_chars()
-    return texts.set(texts == "", None)

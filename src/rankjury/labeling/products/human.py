@@ -14,7 +14,7 @@ import numpy as np
 import polars as pl
 
 from rankjury.core.convert import GRADE, ITEM, QUERY, match_columns
-from rankjury.core.types import Floats, Ints
+from rankjury.core.types import Floats, Ints, places_in
 from rankjury.errors import DataError, UnknownName, guard_reading
 from rankjury.io.source import Source
 from rankjury.io.tables import Row, read_records
@@ -23,7 +23,7 @@ from rankjury.stats.resampling import Bounds, Keys, Resampling, draw_sums, query
 
 Weighting = Literal["none", "linear", "quadratic"]
 _FEWEST_DEFINED = 0.9
-"""Of the resamples, for an interval: in the others one side gives a single grade, and κ is undefined."""
+"""Share of the resamples where κ is defined that an interval needs: in the others one side gives a single grade."""
 
 
 @dataclass(frozen=True)
@@ -40,12 +40,12 @@ class Kappa:
 
 
 def confusion_counts(first: Ints, second: Ints, grades: int) -> Ints:
-    """How often the first side says i and the second j; grades are whole numbers from 0 on."""
+    """Return how often the first side says i and the second j; grades are whole numbers from 0 on."""
     return np.bincount(first * grades + second, minlength=grades * grades).reshape(grades, grades)
 
 
 def kappa_from_counts(counts: Ints | Floats, weighting: Weighting = "none") -> Floats:
-    """κ of tables of counts, the last two axes; NaN where both sides always say the same one thing, or there is none.
+    """Return κ of tables of counts, the last two axes; NaN where both sides always give one grade, or none.
 
     Formula: 1 − Σ w·observed ÷ Σ w·expected, w = 0 on the diagonal and else 1, |i − j| or (i − j)².
     """
@@ -72,10 +72,10 @@ def cohen_kappa(
     keys: Keys | None = None,
     resampling: Resampling | None = None,
 ) -> Kappa:
-    """κ of two sides' grades of the same pairs.
+    """Return κ of two sides' grades of the same pairs.
 
-    With ``group`` (of each pair, from 0 on) and the ``keys`` of groups there is an interval: whole groups, such as all
-    pairs of a query, are resampled, for they are graded by the same eyes; the percentiles of their κ are its ends.
+    With ``group`` (of each pair, from 0 on) and the ``keys`` of groups there is a percentile interval: whole groups,
+    such as all pairs of a query, are resampled, since they are graded by the same person.
     """
     table = confusion_counts(first, second, grades)
     value = float(kappa_from_counts(table, weighting))
@@ -97,22 +97,21 @@ def cohen_kappa(
 HUMAN = "human"
 """The rule of a grade that a person gave."""
 _HEURISTIC = "heuristic"
-_HELD = {QUERY: "query set", ITEM: "catalogue"}
 
 
 @dataclass(frozen=True, eq=False)
 class LabelAgreement:
-    """The rules' grades beside people's, over the pairs that both graded."""
+    """Agreement of the rules' grades with people's, over the pairs that both graded."""
 
     pairs: int
     exact: int
     kappa: Kappa
     weighted: Kappa
-    """With quadratic weights: two grades apart is four times as bad as one."""
+    """With quadratic weights: a difference of two grades is four times as bad as one."""
     table: tuple[tuple[int, ...], ...]
-    """How often the rules say i (down) and people j (across)."""
+    """How often the rules say i (rows) and people j (columns)."""
     disagreements: pl.DataFrame
-    """query_id, item_id, heuristic, human, rule, category, attributes, brand; the widest apart first."""
+    """query_id, item_id, heuristic, human, rule, category, attributes, brand; the largest differences first."""
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -127,7 +126,7 @@ class LabelAgreement:
 
 
 def read_human_labels(given: str | Path, labels: Labels) -> pl.DataFrame:
-    """query_id, item_id, grade: each pair once, of queries and items that there are, graded 0 to 3."""
+    """Read query_id, item_id and grade: each pair once, of known queries and items, graded 0 to 3."""
     source = Source.open(given)
     with guard_reading(source.name, "judgements"):
         records = read_records(source)
@@ -147,15 +146,15 @@ def read_human_labels(given: str | Path, labels: Labels) -> pl.DataFrame:
 def merge_human_labels(
     labels: Labels, human: pl.DataFrame, *, resampling: Resampling | None = None
 ) -> tuple[Labels, LabelAgreement]:
-    """Labels in which people's grades stand instead of the rules', and how far the two agreed."""
-    told = human.select(QUERY, ITEM, pl.col(GRADE).alias(HUMAN))
-    pairs = told.join(labels.found, on=(QUERY, ITEM), how="left", maintain_order="left").with_columns(
+    """Return the labels with people's grades instead of the rules', and the agreement of both."""
+    graded = human.select(QUERY, ITEM, pl.col(GRADE).alias(HUMAN))
+    pairs = graded.join(labels.found, on=(QUERY, ITEM), how="left", maintain_order="left").with_columns(
         pl.col(GRADE).fill_null(0).alias(_HEURISTIC), pl.col("rule").fill_null("nothing")
     )
     agreement = _agreement(pairs, resampling)
     queries = pl.Enum(labels.queries["id"])
     order = {name: place for place, name in enumerate(labels.items)}
-    joined = labels.found.join(told, on=(QUERY, ITEM), how="full", coalesce=True).with_columns(
+    joined = labels.found.join(graded, on=(QUERY, ITEM), how="full", coalesce=True).with_columns(
         pl.coalesce(HUMAN, GRADE).alias(GRADE),
         pl.when(pl.col(HUMAN).is_null()).then("rule").otherwise(pl.lit(HUMAN)).alias("rule"),
         pl.col("attributes").fill_null(pl.lit([], dtype=pl.List(pl.String))),
@@ -168,13 +167,12 @@ def merge_human_labels(
 
 def _row(record: Row, columns: Mapping[str, str], known: Mapping[str, set[str]]) -> dict[str, Any]:
     row: dict[str, Any] = {}
-    for name in (QUERY, ITEM):
+    for name, kind, source in ((QUERY, "query", "query set"), (ITEM, "item", "catalogue")):
         value = record.fields.get(columns[name])
         row[name] = "" if value is None else str(value).strip()
         if row[name] not in known[name]:
-            kind = "query" if name == QUERY else "item"
             found = f"unknown {kind} {row[name]!r}" if row[name] else f"no {columns[name]}"
-            raise DataError(found, where=record.place, expected=f"an id of the {_HELD[name]}")
+            raise DataError(found, where=record.place, expected=f"an id of the {source}")
     given: Any = record.fields.get(columns[GRADE])
     try:
         grade = float(given) if not isinstance(given, bool) else -1.0
@@ -190,11 +188,10 @@ def _agreement(pairs: pl.DataFrame, resampling: Resampling | None) -> LabelAgree
     heuristic, human = pairs[_HEURISTIC].to_numpy(), pairs[HUMAN].to_numpy()
     chosen = resampling or Resampling()
     queries = pairs[QUERY].unique(maintain_order=True)
-    group = pairs[QUERY].replace_strict(queries, np.arange(len(queries)), return_dtype=pl.Int64).to_numpy()
-    keys = query_keys(queries, chosen.seed)
+    keys, group = query_keys(queries, chosen.seed), places_in(queries, pairs[QUERY])
     kappa = partial(cohen_kappa, heuristic, human, grades=len(GRADES), group=group, keys=keys, resampling=chosen)
-    apart = (pl.col(_HEURISTIC) - pl.col(HUMAN)).abs()
-    differing = pairs.filter(apart > 0).sort(apart, descending=True, maintain_order=True)
+    distance = (pl.col(_HEURISTIC) - pl.col(HUMAN)).abs()
+    differing = pairs.filter(distance > 0).sort(distance, descending=True, maintain_order=True)
     return LabelAgreement(
         pairs.height,
         int((heuristic == human).sum()),

@@ -47,29 +47,25 @@ from rankjury.labeling.products.parse_query import (
 from rankjury.labeling.products.synonyms import CATEGORY, OTHER, Synonyms, read_synonyms
 
 
+@dataclass(frozen=True, eq=False)
 class Matcher:
     """Looks terms up in fields and, for items without the field, in texts.
 
     A category, colour, material, audience or brand counts where the item's own field says so; where an item has no such
-    field, its title, its bullets or its description may. Other attributes count wherever they stand.
+    field, its title, its bullets or its description may. Other attributes count in any field or text.
     """
 
-    def __init__(
-        self,
-        catalogue: ProductCatalogue,
-        features: Mapping[str, Features],
-        vocabulary: KindsByKey,
-        synonyms: Synonyms,
-        scanned: TextIndex,
-    ) -> None:
-        self.places = (*features, *TEXTS)
-        """What the codes stand for."""
-        self._catalogue = catalogue
-        self._features = features
-        self._vocabulary = vocabulary
-        self._synonyms = synonyms
-        self._scanned = scanned
-        self._cache: dict[QueryTerm, Codes] = {}
+    catalogue: ProductCatalogue
+    features: Mapping[str, Features]
+    vocabulary: KindsByKey
+    synonyms: Synonyms
+    texts: TextIndex
+    _cache: dict[QueryTerm, Codes] = field(default_factory=dict)
+
+    @property
+    def places(self) -> tuple[str, ...]:
+        """Names of the places that the codes stand for."""
+        return (*self.features, *TEXTS)
 
     def codes(self, term: QueryTerm) -> Codes:
         """Return for every item the first of the places that say so, or NOWHERE."""
@@ -81,78 +77,60 @@ class Matcher:
         phrase = term.phrase
         if kind == OTHER:
             return self._in_texts(kind, term.written or phrase)
-        features = self._features[kind]
-        name = self._synonyms.name(kind, phrase)
+        features = self.features[kind]
+        name = self.synonyms.name(kind, phrase)
         if kind == CATEGORY:
-            codes = np.full(len(self._catalogue), NOWHERE, dtype=np.uint8)
-            codes[self._types_in_titles.get(name, [])] = len(self._features)
+            codes = np.full(len(self.catalogue), NOWHERE, dtype=np.uint8)
+            codes[self._types_in_titles.get(name, [])] = len(self.features)
         elif kind in FIELDS:
             codes = np.where(features.lacking, self._in_texts(kind, phrase), np.uint8(NOWHERE))
         else:
-            codes = self._in_texts(kind, phrase).copy()
-        codes[features.rows.get(name, np.empty(0, dtype=np.int64))] = list(self._features).index(kind)
+            codes = self._in_texts(kind, phrase)
+        codes[features.rows.get(name, np.empty(0, dtype=np.int64))] = list(self.features).index(kind)
         if term.within:
             codes[self.codes(QueryTerm("", term.within, (CATEGORY,))) == NOWHERE] = NOWHERE
         return codes
 
     def _in_texts(self, kind: str, phrase: Phrase) -> Codes:
-        codes = self._scanned.codes(self._synonyms.keys_for(kind, phrase))
-        return np.where(codes == NOWHERE, codes, codes + np.uint8(len(self._features)))
+        codes = self.texts.codes(self.synonyms.keys_for(kind, phrase))
+        return np.where(codes == NOWHERE, codes, codes + np.uint8(len(self.features)))
 
     @cached_property
     def _types_in_titles(self) -> dict[str, list[int]]:
-        """Types that titles name: of items without a category, and those that are a kind of the item's own category.
+        """Items by a type that their title names: where they have no category, or the type is a kind of theirs.
 
-        So an item of ``Shoes`` whose title says ``sneakers`` is found under both.
+        So an item of ``Shoes`` whose title says ``sneakers`` is found under both. A type counts before ``with`` or
+        ``for``; one right before another only says what kind: a shirt dress is not a shirt.
         """
-        own: list[set[str]] = [set() for _ in range(len(self._catalogue))]
-        for name, rows in self._features[CATEGORY].rows.items():
+        own: list[set[str]] = [set() for _ in range(len(self.catalogue))]
+        for name, rows in self.features[CATEGORY].rows.items():
             for row in rows:
                 own[row].add(name)
-        types: dict[str, list[int]] = {}
-        for row, title in enumerate(self._catalogue.frame["title"]):
-            for phrase in self._types_of(title or ""):
-                names = self._synonyms.covers(CATEGORY, phrase)
-                if not own[row] or names & own[row]:
+        types: dict[str, dict[int, None]] = {}
+        for row, title in enumerate(self.catalogue.frame["title"]):
+            words = self.synonyms.main_words(self.synonyms.tokens(title or ""))
+            spans = [span for span in find_spans(words, self.vocabulary, self.synonyms) if span.kinds == (CATEGORY,)]
+            starts = {span.start for span in spans}
+            for span in spans:
+                names = self.synonyms.covers(CATEGORY, tuple(words[span.start : span.end]))
+                if span.end not in starts and (not own[row] or names & own[row]):
                     for name in names - own[row]:
-                        rows_of_type = types.setdefault(name, [])
-                        if not rows_of_type or rows_of_type[-1] != row:
-                            rows_of_type.append(row)
-        return types
-
-    def _types_of(self, title: str) -> Iterator[Phrase]:
-        """Before ``with`` or ``for``; one right before another only says what kind: a shirt dress is no shirt."""
-        words = self._synonyms.tokens(title)
-        beside = next((place for place, word in enumerate(words) if word in self._synonyms.beside), len(words))
-        words = words[:beside]
-        spans = [span for span in find_spans(words, self._vocabulary, self._synonyms) if span.kinds == (CATEGORY,)]
-        starts = {span.start for span in spans}
-        yield from (tuple(words[span.start : span.end]) for span in spans if span.end not in starts)
+                        types.setdefault(name, {})[row] = None
+        return {name: list(rows) for name, rows in types.items()}
 
 
-RULES = {
-    "category and attributes": 3,
-    "category": 2,
-    "attributes": 2,
-    "one attribute": 1,
-    "brand": 1,
-    "nothing": 0,
-}
+RULES = {"category and attributes": 3, "category": 2, "attributes": 2, "one attribute": 1, "brand": 1, "nothing": 0}
 """The grade that each rule gives; the first that holds counts."""
 _NAMES = tuple(RULES)
-_SEVERAL = 2
 _AT_ONCE = 4
 """Codes of eight bits that are packed into one number beside one of 31 bits."""
-SCHEMA: dict[str, Any] = {
-    **{QUERY: pl.String, ITEM: pl.String, GRADE: pl.Int64, "rule": pl.String},
-    **{"category": pl.String, "attributes": pl.List(pl.String), "brand": pl.String},
-}
-_MATCHES = {name: SCHEMA[name] for name in ("category", "attributes", "brand")}
+_MATCHES = {"category": pl.String(), "attributes": pl.List(pl.String), "brand": pl.String()}
+SCHEMA = {QUERY: pl.String(), ITEM: pl.String(), GRADE: pl.Int64(), "rule": pl.String(), **_MATCHES}
 
 
 def rule_numbers(category: Bools, attributes: Ints, brand: Bools) -> Ints:
     """Return the number of each item's rule, by whether category and brand fit and how many attributes do."""
-    several = attributes >= _SEVERAL
+    several = attributes >= 2
     conditions = [category & several, category, several, attributes > 0, brand]
     return np.select(conditions, list(range(len(conditions))), len(conditions)).astype(np.int64)
 
@@ -190,7 +168,7 @@ def grade_pairs(readings: Mapping[str, ParsedQuery], items: pl.Series, matcher: 
 
 
 def _patterns(codes: Codes) -> tuple[Codes, Ints]:
-    """The different columns, and which of them each is: as ``np.unique`` along an axis finds them, but quicker."""
+    """Return the distinct columns, and which of them each is: like ``np.unique`` along an axis, but quicker."""
     which = np.zeros(codes.shape[1], dtype=np.int64)
     first = np.zeros(min(1, which.size), dtype=np.int64)
     for start in range(0, len(codes), _AT_ONCE):
@@ -212,8 +190,8 @@ class Labels:
     """id, text, type, category."""
     items: pl.Series
     found: pl.DataFrame
-    """query_id, item_id, grade, rule, category, attributes, brand of every pair above grade 0, and of those below that
-    people graded."""
+    """query_id, item_id, grade, rule, category, attributes, brand of every pair above grade 0, and of pairs of grade 0
+    that people graded."""
     readings: Mapping[str, ParsedQuery]
     matcher: Matcher = field(repr=False)
     notes: tuple[str, ...] = ()
@@ -243,7 +221,7 @@ class Labels:
 
     @cached_property
     def counts(self) -> pl.DataFrame:
-        """Pairs by grade, and queries without anything relevant, of every type of query: type, queries, 0 … 3, none."""
+        """Numbers of pairs by grade, and of queries without anything relevant, by type of query."""
         grades = [str(grade) for grade in GRADES[1:]]
         counted = self.frame().group_by(QUERY).agg((pl.col(GRADE) == int(grade)).sum().alias(grade) for grade in grades)
         queries = self.queries.select(pl.col("id").alias(QUERY), "type")
@@ -284,11 +262,11 @@ class Labels:
     def explain(self, query: str, item: str) -> list[tuple[QueryTerm, str, str | None]]:
         """Return each term of the query, what it is taken for, and where the item says so (None: nowhere)."""
         reading, place = self.reading(query), self._place_of(item)
-        terms = [(term, "category") for term in (reading.category,) if term]
-        terms += [(term, "attribute") for term in reading.attributes] + [(term, "brand") for term in reading.brands]
-        codes = [int(self.matcher.codes(term)[place]) for term, _ in terms]
-        said = [None if code == NOWHERE else self.matcher.places[code] for code in codes]
-        return [(term, role, where) for (term, role), where in zip(terms, said, strict=True)]
+        roles = ["category"] * bool(reading.category) + ["attribute"] * len(reading.attributes)
+        roles += ["brand"] * len(reading.brands)
+        codes = [int(self.matcher.codes(term)[place]) for term in reading.terms]
+        places = [None if code == NOWHERE else self.matcher.places[code] for code in codes]
+        return list(zip(reading.terms, roles, places, strict=True))
 
     def _place_of(self, item: str) -> int:
         place = self.items.index_of(item)
@@ -311,11 +289,11 @@ def label(
     vocabulary = build_vocabulary(features, known)
     texts = queries["text"].to_list()
     wanted: set[str] = set().union(*(_wanted(known.tokens(text), vocabulary, known) for text in texts))
-    scanned = index_texts(catalogue, known, wanted)
-    matcher = Matcher(catalogue, features, vocabulary, known, scanned)
+    index = index_texts(catalogue, known, wanted)
+    matcher = Matcher(catalogue, features, vocabulary, known, index)
     own = queries["category"].to_list() if own_category else [None] * len(texts)
     readings = {
-        name: parse_query(name, text, vocabulary, known, scanned, items=len(catalogue), category=category)
+        name: parse_query(name, text, vocabulary, known, index, items=len(catalogue), category=category)
         for name, text, category in zip(queries["id"], texts, own, strict=True)
     }
     found = grade_pairs(readings, catalogue.ids, matcher)
@@ -331,15 +309,13 @@ def write_labels(labels: Labels, path: Path, *, zeros: bool = False, brief: bool
     rows = labels.frame(zeros=zeros)
     if rows.is_empty():
         raise DataError("no item fits any query, so that there is nothing to write", where=str(path))
-    if brief and form not in ("trec", "json"):
-        write(rows.select(QUERY, ITEM, GRADE), path, "table")
-    elif form in ("trec", "json"):
-        write(rows.select(QUERY, ITEM, GRADE), path, "gold")
+    kind = "gold" if form in ("trec", "json") else "table"
+    if brief or kind == "gold":
+        rows = rows.select(QUERY, ITEM, GRADE)
     elif form in ("csv", "tsv"):
         texts = pl.col(*_MATCHES).str.replace(FORMULA_START, "'${1}")  # ids stay: runs are joined by them
-        write(rows.with_columns(pl.col("attributes").list.join("; ")).with_columns(texts), path, "table")
-    else:
-        write(rows, path, "table")
+        rows = rows.with_columns(pl.col("attributes").list.join("; ")).with_columns(texts)
+    write(rows, path, kind)
     return rows.height
 
 
@@ -351,37 +327,27 @@ def _whole(queries: pl.DataFrame) -> pl.DataFrame:
     if queries["text"].null_count() or queries["id"].null_count():
         raise DataError("a query without an id or a text", where="queries", expected="both in every row")
     with guard_reading("queries", expected="columns of texts"):
-        found = queries.select("id", "text", *present).cast(pl.String)
-    for name in ("id", "text"):
-        if found[name].null_count():
-            row = int(found[name].is_null().arg_max() or 0)
-            raise DataError(f"row {row + 1:,} has no {name}", where="queries", expected="id and text in every row")
-    return found
+        return queries.select("id", "text", *present).cast(pl.String)
 
 
 def _wanted(words: list[str], vocabulary: KindsByKey, known: Synonyms) -> set[str]:
-    """The keys of all that a query may have to be looked for in texts."""
+    """Return the keys of all that may have to be searched in texts for a query."""
     spans = find_spans(words, vocabulary, known)
-    found = {
-        phrase_key(words[span.start : following.end])
-        for span, following in pairwise(spans)
-        if span.kinds == (CATEGORY,)
-    }
+    pairs = [(span, following) for span, following in pairwise(spans) if span.kinds == (CATEGORY,)]
+    keys = {phrase_key(words[span.start : following.end]) for span, following in pairs}
     for span in spans:
-        phrase = tuple(words[span.start : span.end])
-        for kind in (*span.kinds, OTHER):
-            found |= set() if kind == CATEGORY else known.keys_for(kind, phrase)
+        for kind in {*span.kinds, OTHER} - {CATEGORY}:
+            keys |= known.keys_for(kind, tuple(words[span.start : span.end]))
     for stretch in unknown_spans(words, spans, known):
-        found |= phrase_keys(words[stretch.start : stretch.end])
-    return found
+        keys |= phrase_keys(words[stretch.start : stretch.end])
+    return keys
 
 
 def _notes(
     catalogue: ProductCatalogue, readings: Mapping[str, ParsedQuery], features: Mapping[str, Any]
 ) -> Iterator[str]:
     yield from catalogue.notes
-    lacking = int(features["category"].lacking.sum())
-    if lacking:
+    if lacking := int(features[CATEGORY].lacking.sum()):
         yield f"{lacking:,} of {len(catalogue):,} items have no category that tells them apart: titles were looked at"
     bare = [reading.query for reading in readings.values() if not reading.terms]
     if bare:
@@ -390,7 +356,7 @@ def _notes(
 
 
 def _unknown(kind: str, name: str, known: list[str], of: str) -> UsageError:
-    """As UnknownName, but without a list of thousands."""
+    """Return an error like UnknownName, but without a list of thousands."""
     near = get_close_matches(name, known, n=3, cutoff=0.5)
     hint = f"Did you mean {' or '.join(near)}?" if near else None
     return UsageError(f"unknown {kind} {name!r}", expected=f"an id of {of}", hint=hint)

@@ -7,18 +7,30 @@ more, and in at least half of those that have its rarest word. A word is ignored
 of them do.
 """
 
+from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from itertools import chain
+
+import numpy as np
 
 from rankjury.labeling.normalize import BREAK, Phrase, phrase_key
-from rankjury.labeling.products.features import BRAND, LONGEST, Features, TextIndex, expand_spellings, parse_phrases
+from rankjury.labeling.products.features import (
+    BRAND,
+    LONGEST,
+    NOWHERE,
+    Features,
+    TextIndex,
+    expand_spellings,
+    parse_phrases,
+)
 from rankjury.labeling.products.synonyms import CATEGORY, OTHER, Synonyms
 
 KindsByKey = Mapping[str, tuple[str, ...]]
-"""The kinds that a key may be of; category alone where it is one."""
+"""The kinds that a key may be of; only category where it is one."""
 
-_FEWEST_TOGETHER = 2
 _TOO_COMMON, _ITEMS_TO_TELL = 0.5, 20
+"""A word that more than this share of the items has is ignored, where there are so many items."""
 
 
 @dataclass(frozen=True)
@@ -29,14 +41,14 @@ class QueryTerm:
     phrase: Phrase
     kinds: tuple[str, ...]
     within: Phrase | None = None
-    """The query's category, for another category that goes with it: only of items that are of both does it count."""
+    """The query's category, for another category that goes with it: it counts only for items of both."""
     written: Phrase | None = None
-    """How texts put it where that is not the phrase itself: dress boots, for the dress of ``men's dress boots``."""
+    """The phrase to search in texts where it differs: dress boots, for the dress of ``men's dress boots``."""
 
 
 @dataclass(frozen=True)
 class ParsedQuery:
-    """A query taken apart."""
+    """A query and its terms."""
 
     query: str
     text: str
@@ -44,7 +56,7 @@ class ParsedQuery:
     attributes: tuple[QueryTerm, ...] = ()
     brands: tuple[QueryTerm, ...] = ()
     unused: tuple[str, ...] = ()
-    """Words that no item has, or too many have to tell one from another."""
+    """Words that no item has, or too many to distinguish items."""
 
     @property
     def terms(self) -> tuple[QueryTerm, ...]:
@@ -53,7 +65,7 @@ class ParsedQuery:
 
 @dataclass(frozen=True)
 class Span:
-    """Words of a text from one place to another; kinds are empty where no dictionary has them."""
+    """Words ``start`` to ``end`` of a text; kinds are empty where no dictionary has them."""
 
     start: int
     end: int
@@ -61,7 +73,7 @@ class Span:
 
 
 def build_vocabulary(features: Mapping[str, Features], synonyms: Synonyms) -> KindsByKey:
-    """What the catalogue's fields hold, all that means the same, and what is known beside.
+    """Return the kinds of all phrases of the catalogue's fields, of their synonyms, and of other known phrases.
 
     Known phrases are categories only where the catalogue has none that they end in: where all boots are ``Boots``,
     ``hiking boots`` are boots with an attribute.
@@ -69,48 +81,39 @@ def build_vocabulary(features: Mapping[str, Features], synonyms: Synonyms) -> Ki
     spelled = expand_spellings(CATEGORY, features[CATEGORY].phrases, synonyms)
     own = {phrase[start:] for phrase in spelled for start in range(len(phrase))}
     ends = {phrase[-1:] for phrase in own}
-    known = {phrase for phrases in synonyms.known(CATEGORY) for phrase in phrases if phrase[-1:] not in ends}
-    found: dict[str, set[str]] = {}
-    for kind, of_kind in features.items():
-        if kind != CATEGORY:
-            for phrase in expand_spellings(kind, of_kind.phrases, synonyms):
-                found.setdefault(phrase_key(phrase), set()).add(kind)
-    for kind in (*features, OTHER):
-        if kind in synonyms.groups and kind != CATEGORY:
-            for phrase in (spelling for phrases in synonyms.known(kind) for spelling in phrases):
-                found.setdefault(phrase_key(phrase), set()).add(kind)
-    return {
-        **{key: tuple(sorted(kinds)) for key, kinds in found.items()},
-        **{phrase_key(phrase): (CATEGORY,) for phrase in own | known},
-    }
+    categories = own | {phrase for phrase in chain(*synonyms.known(CATEGORY)) if phrase[-1:] not in ends}
+    kinds_by_key: defaultdict[str, set[str]] = defaultdict(set)
+    for kind in sorted({*features, OTHER} - {CATEGORY}):
+        phrases = expand_spellings(kind, features[kind].phrases, synonyms) if kind in features else set()
+        for phrase in phrases.union(*synonyms.known(kind) if kind in synonyms.groups else ()):
+            kinds_by_key[phrase_key(phrase)].add(kind)
+    others = {key: tuple(sorted(kinds)) for key, kinds in kinds_by_key.items()}
+    return others | {phrase_key(phrase): (CATEGORY,) for phrase in categories}
 
 
 def find_spans(words: list[str], vocabulary: KindsByKey, synonyms: Synonyms) -> list[Span]:
-    """Known phrases, the longest first, none over another; then the words between them, one by one."""
+    """Return known phrases, the longest first, without overlap, and the words between them one by one."""
     taken = [word == BREAK for word in words]
-    found = []
+    spans = []
     for length in range(min(LONGEST, len(words)), 0, -1):
         for start in range(len(words) - length + 1):
             end = start + length
             kinds = vocabulary.get(phrase_key(words[start:end]))
             if kinds and not any(taken[start:end]) and (length > 1 or words[start] not in synonyms.ignored):
-                found.append(Span(start, end, kinds))
+                spans.append(Span(start, end, kinds))
                 taken[start:end] = [True] * length
-    found += [Span(place, place + 1) for place, used in enumerate(taken) if not used]
-    return sorted(found, key=lambda span: span.start)
+    spans += [Span(place, place + 1) for place, used in enumerate(taken) if not used]
+    return sorted(spans, key=lambda span: span.start)
 
 
 def unknown_spans(words: list[str], spans: list[Span], synonyms: Synonyms) -> list[Span]:
-    """Stretches of words that no dictionary has."""
-    found: list[Span] = []
+    """Return runs of words that no dictionary has."""
+    runs: list[Span] = []
     for span in spans:
-        if span.kinds or words[span.start] in synonyms.ignored:
-            continue
-        if found and found[-1].end == span.start:
-            found[-1] = replace(found[-1], end=span.end)
-        else:
-            found.append(span)
-    return found
+        if not span.kinds and words[span.start] not in synonyms.ignored:
+            start = runs.pop().start if runs and runs[-1].end == span.start else span.start
+            runs.append(Span(start, span.end))
+    return runs
 
 
 def parse_query(
@@ -118,12 +121,12 @@ def parse_query(
     text: str,
     vocabulary: KindsByKey,
     synonyms: Synonyms,
-    scanned: TextIndex,
+    index: TextIndex,
     *,
     items: int,
     category: str | None = None,
 ) -> ParsedQuery:
-    """``category`` is the query's own, where that is to count instead of what its text says."""
+    """Parse a query of ``text``; ``category`` is a category of its own that counts instead of the text's."""
     pairs = synonyms.words(text)
     words = [word for word, _ in pairs]
     spans = find_spans(words, vocabulary, synonyms)
@@ -134,60 +137,51 @@ def parse_query(
 
     # The category is the last one named (denim shirt dress), but for what goes with it: a dress with a belt.
     named = [span for span in spans if span.kinds == (CATEGORY,)]
-    beside = next((place for place, word in enumerate(words) if word in synonyms.beside), len(words))
+    beside = len(synonyms.main_words(words))
     chosen = next(reversed([span for span in named if span.start < beside] or named), None)
     own = parse_phrases(category or "", synonyms)
     found = QueryTerm(category, own[-1], (CATEGORY,)) if category and own else term(chosen) if chosen else None
     kinds_of = {span: [kind for kind in span.kinds if kind not in (BRAND, CATEGORY)] for span in spans}
     attributes = [term(span, *kinds) for span, kinds in kinds_of.items() if kinds]
     if found and chosen:
-        others = _other_categories(words, spans, chosen, found, synonyms)
-        attributes += [replace(term(span, CATEGORY, OTHER), within=found.phrase, written=how) for span, how in others]
-    stretches = unknown_spans(words, spans, synonyms)
-    parts = [part for stretch in stretches for part in _parted(words, stretch, synonyms, scanned, items)]
+        covered = synonyms.covers(CATEGORY, found.phrase)
+        for span in named:
+            if span != chosen and synonyms.name(CATEGORY, tuple(words[span.start : span.end])) not in covered:
+                # One right before the category says what kind is asked for, and counts only with it: dress boots.
+                written = tuple(words[span.start : chosen.end]) if span.end == chosen.start else None
+                attributes.append(replace(term(span, CATEGORY, OTHER), within=found.phrase, written=written))
+    unknown = unknown_spans(words, spans, synonyms)
+    parts = [part for run in unknown for part in _split_run(words, run, synonyms, index, items)]
     attributes += [term(span) for span in parts if span.kinds]
     brands = [term(span, BRAND) for span in spans if BRAND in span.kinds]
     unused = tuple(term(span).shown for span in parts if not span.kinds)
     return ParsedQuery(query, text, found, _distinct(attributes, synonyms), _distinct(brands, synonyms), unused)
 
 
-def _other_categories(
-    words: list[str], spans: list[Span], chosen: Span, category: QueryTerm, synonyms: Synonyms
-) -> Iterator[tuple[Span, Phrase | None]]:
-    """Categories that the query names beside its own, and how texts put them.
-
-    One right before it says what kind is asked for, and counts only with it: the dress of ``dress boots``.
-    """
-    used = synonyms.covers(CATEGORY, category.phrase)
-    for span in spans:
-        named = span.kinds == (CATEGORY,) and span != chosen
-        if named and synonyms.name(CATEGORY, tuple(words[span.start : span.end])) not in used:
-            yield span, tuple(words[span.start : chosen.end]) if span.end == chosen.start else None
-
-
-def _parted(words: list[str], stretch: Span, synonyms: Synonyms, scanned: TextIndex, items: int) -> Iterator[Span]:
-    """Unknown words: those that stand together in the catalogue as one, the others by themselves."""
+def _split_run(words: list[str], run: Span, synonyms: Synonyms, index: TextIndex, items: int) -> Iterator[Span]:
+    """Split unknown words: those that occur together in the catalogue are one, the others are single."""
 
     def count(start: int, end: int) -> int:
-        return scanned.items_with(synonyms.keys_for(OTHER, tuple(words[start:end])))
+        codes = index.codes(synonyms.keys_for(OTHER, tuple(words[start:end])))
+        return int(np.count_nonzero(codes != NOWHERE))
 
-    start = stretch.start
-    while start < stretch.end:
-        for end in range(min(stretch.end, start + LONGEST), start + 1, -1):
+    start = run.start
+    while start < run.end:
+        for end in range(min(run.end, start + LONGEST), start + 1, -1):
             rarest = min(count(place, place + 1) for place in range(start, end))
             together = count(start, end)
-            if together >= _FEWEST_TOGETHER and 2 * together >= rarest:
+            if together >= 2 and 2 * together >= rarest:
                 yield Span(start, end, (OTHER,))
                 break
         else:
             end = start + 1
-            has_it = count(start, end)
-            tells = has_it > 0 and (items < _ITEMS_TO_TELL or has_it <= _TOO_COMMON * items)
-            yield Span(start, end, (OTHER,) if tells else ())
+            n = count(start, end)
+            is_known = n > 0 and (items < _ITEMS_TO_TELL or n <= _TOO_COMMON * items)
+            yield Span(start, end, (OTHER,) if is_known else ())
         start = end
 
 
 def _distinct(terms: list[QueryTerm], synonyms: Synonyms) -> tuple[QueryTerm, ...]:
-    """What means the same counts once."""
+    """Return one term of those that mean the same: the first of them, in the place of the last."""
     found = {(term.kinds, *(synonyms.name(kind, term.phrase) for kind in term.kinds)): term for term in reversed(terms)}
     return tuple(reversed(found.values()))

@@ -7,6 +7,7 @@ queries, and changed queries under a pinned version are an error: changed querie
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 from os.path import exists
 from pathlib import Path
 from typing import Any, Literal
@@ -26,8 +27,12 @@ from rankjury.io.tables import Row, read_records
 from rankjury.labeling.products.catalog import as_text
 
 _TEXTS = ("text", "query_text", "query", "question", "title")
-_TYPES = ("type", "query_type", "kind")
-_VERSIONS = ("version", "query_set_version", "set_version")
+_COLUMNS = {
+    "type": ("type", "query_type", "kind"),
+    "category": ("category",),
+    "brand": ("brand",),
+    "version": ("version", "query_set_version", "set_version"),
+}
 
 
 def read_queries(given: str | Path, *, needs_texts: bool = True, repeats: bool = False) -> pl.DataFrame:
@@ -59,9 +64,7 @@ def read_queries(given: str | Path, *, needs_texts: bool = True, repeats: bool =
             if earlier != record.place and not repeats:
                 found = f"duplicate query {row['id']!r}, which is at {earlier} already"
                 raise DataError(found, where=record.place, expected="each query once")
-        return pl.DataFrame(
-            rows, schema=dict.fromkeys(("id", "text", "type", "category", "brand", "version"), pl.String)
-        )
+        return pl.DataFrame(rows, schema=dict.fromkeys(("id", "text", *_COLUMNS), pl.String))
 
 
 def read_query_records(source: Source) -> list[Row]:
@@ -77,9 +80,8 @@ def _row(record: Row, ids: str, texts: str, needs_text: bool) -> dict[str, Any]:
         raise DataError(f"no {ids}", where=record.place, expected="an id on every line")
     if text is None and needs_text:
         raise DataError(f"the query {name!r} has no {texts}", where=record.place, expected="a text for every query")
-    columns = {"type": _TYPES, "category": ("category",), "brand": ("brand",), "version": _VERSIONS}
     row: dict[str, Any] = {"id": name, "text": text or ""}
-    for column, names in columns.items():
+    for column, names in _COLUMNS.items():
         row[column] = next(filter(None, (as_text(record.fields.get(field)) for field in names)), None)
     return row
 
@@ -107,16 +109,16 @@ class QuerySet:
 
     @cached_property
     def sha256(self) -> str:
-        """Of all that the queries say, by id: the same for any order of rows and any form of the file."""
-        return hash_strings(pl.Series([cell for cells in sorted(self._said()) for cell in cells], dtype=pl.String))
+        """Hash of all queries, ordered by id: the same for any order of rows and any format of the file."""
+        return hash_strings(pl.Series(list(chain(*sorted(self._cells()))), dtype=pl.String))
 
     @cached_property
     def each(self) -> dict[str, str]:
-        """A short hash of every query, by id: tells which of them changed."""
-        return {cells[0]: hash_strings(pl.Series(cells, dtype=pl.String))[:_SHORT] for cells in self._said()}
+        """Short hash of every query, by id: shows which of them changed."""
+        return {cells[0]: hash_strings(pl.Series(cells, dtype=pl.String))[:_SHORT] for cells in self._cells()}
 
-    def _said(self) -> Iterator[tuple[str, ...]]:
-        """The id, text and type of each query, and its category and brand where it has one of them."""
+    def _cells(self) -> Iterator[tuple[str, ...]]:
+        """Yield the id, text and type of each query, and its category and brand where it has one of them."""
         for *cells, category, brand in zip(self.ids, self.texts, self.types, self.categories, self.brands, strict=True):
             yield (*cells, category, brand) if category or brand else tuple(cells)
 
@@ -124,44 +126,37 @@ class QuerySet:
         return {"version": self.version, "sha256": self.sha256, "queries": len(self)}
 
 
-def read_query_set(path: str | Path, *, version: str | None = None) -> QuerySet:
-    """A table of queries as ``read_queries`` reads it, with an id and a text each, and perhaps the set's version.
-
-    ``version`` is for a table that does not say its own.
-    """
-    source = str(path)
+def read_query_set(path: str | Path) -> QuerySet:
+    """Read a table of queries as ``read_queries`` does, with an id and a text each, and perhaps the set's version."""
     frame = read_queries(path)
     versions = sorted(set(frame["version"].drop_nulls()))
     if len(versions) > 1:
         raise DataError(
             f"found the versions {', '.join(versions)}",
-            where=source,
+            where=str(path),
             expected="one version of the whole set",
             hint="A set with new queries is a new version, also of the queries that it keeps.",
         )
-    if versions and version is not None and version != versions[0]:
-        expected = f"version {version}, as it was asked"
-        raise DataError(f"the queries say version {versions[0]}", where=source, expected=expected)
     types, categories, brands = (frame[name].fill_null("") for name in ("type", "category", "brand"))
     texts = frame["text"].str.strip_chars()
-    return QuerySet(frame["id"], texts, types, categories, brands, versions[0] if versions else version, source)
+    return QuerySet(frame["id"], texts, types, categories, brands, next(iter(versions), None), str(path))
 
 
 def pins_path(source: str) -> Path:
-    """``queries.pins.json`` of ``queries.jsonl``."""
+    """Return the path of the pins: ``queries.pins.json`` for ``queries.jsonl``."""
     path = Path(source)
     return path.parent / f"{Source(source, path).system}.pins.json"
 
 
 def read_pinned_queries(path: str | Path) -> pl.DataFrame:
-    """As ``read_queries`` does; where pins stand beside them, changed queries are an error."""
+    """Read queries as ``read_queries`` does; where there are pins, changed queries are an error."""
     if str(path) != "-" and exists(pins_path(str(path))):
         check_pins(read_query_set(path))
     return read_queries(path)
 
 
 def check_pins(queries: QuerySet) -> Pinned:
-    """Whether this version is pinned; other queries than those that were is an error that names them."""
+    """Return whether this version is pinned; queries that differ from the pinned ones are an error that names them."""
     if queries.version is None:
         return "no version"
     known = _read_pins(pins_path(queries.source)).get(queries.version)
@@ -186,7 +181,7 @@ def check_pins(queries: QuerySet) -> Pinned:
 
 
 def pin_queries(queries: QuerySet) -> Pinned:
-    """Pin this version, unless it is: ``new`` where it was added. A pinned version never changes."""
+    """Pin this version unless it is pinned; return ``new`` if it was added. A pinned version never changes."""
     if queries.version is None:
         raise DataError(
             "the queries have no version",
@@ -203,7 +198,7 @@ def pin_queries(queries: QuerySet) -> Pinned:
 
 
 def _read_pins(path: Path) -> dict[str, dict[str, Any]]:
-    """By version; none where there is no such file."""
+    """Return the pins by version; none where there is no such file."""
     if not exists(path):
         return {}
     expected = f'{{"rankjury": "{PINS_SCHEMA}", "versions": …}}'
@@ -212,7 +207,7 @@ def _read_pins(path: Path) -> dict[str, dict[str, Any]]:
     if schema != PINS_SCHEMA:
         raise DataError(f"found the schema {schema!r}", where=str(path), expected=expected)
     versions = form.get("versions")
-    if not isinstance(versions, dict) or not all(_is_pin(entry) for entry in versions.values()):
+    if not isinstance(versions, dict) or not all(map(_is_pin, versions.values())):
         raise DataError("a version without sha256 and queries", where=str(path), expected=expected)
     return versions
 

@@ -1,10 +1,12 @@
-"""Synonyms: spellings of the same thing, things that count as others, and phrases that are not what they say."""
+"""Synonyms: spellings of the same thing, things that count as others, and phrases that mean another thing."""
 
 import tomllib
-from collections.abc import Callable, Collection, Mapping
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from importlib.resources import files
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -16,88 +18,103 @@ CATEGORY, OTHER = "category", "other"
 KINDS = (CATEGORY, "color", "material", "audience", "brand", OTHER)
 _PARTS = ("same", "known", "counts_as", "whole")
 _LISTS = ("ignored", "beside")
-_WORDS_OF_WHOLE = 2
 
 
 @dataclass(frozen=True, eq=False)
 class Synonyms:
-    """Phrases by kind. What is no kind of its own, such as a column called fit, is spoken of as ``other``."""
+    """Phrases by kind. A kind that is not in KINDS, such as a column called fit, has the synonyms of ``other``."""
 
     groups: Mapping[str, Mapping[str, tuple[Phrase, ...]]] = field(default_factory=dict)
     """For each kind the phrases that mean the same as a key, itself among them."""
     also: Mapping[str, Mapping[str, frozenset[str]]] = field(default_factory=dict)
     """For each kind the keys that a key counts as."""
     whole: frozenset[str] = frozenset()
+    """Keys of pairs of words that mean another thing than their words."""
     ignored: frozenset[str] = frozenset()
     beside: frozenset[str] = frozenset()
+    """Words behind which comes what goes with a product: a dress with a belt."""
 
     def known(self, kind: str) -> Collection[tuple[Phrase, ...]]:
-        """The phrases of a kind, each with all its spellings."""
-        return set(self.groups.get(_spoken(kind), {}).values())
+        """Return the phrases of a kind, each with all its spellings."""
+        return set(self._groups_of(kind).values())
+
+    def _groups_of(self, kind: str) -> Mapping[str, tuple[Phrase, ...]]:
+        return self.groups.get(_known_kind(kind), {})
 
     def same(self, kind: str, phrase: Phrase) -> tuple[Phrase, ...]:
-        """All spellings of a phrase."""
-        return self.groups.get(_spoken(kind), {}).get(phrase_key(phrase), (phrase,))
+        """Return all spellings of a phrase."""
+        return self._groups_of(kind).get(phrase_key(phrase), (phrase,))
 
     def name(self, kind: str, phrase: Phrase) -> str:
-        """One key for all spellings of a phrase."""
+        """Return one key for all spellings of a phrase."""
         return min(map(phrase_key, self.same(kind, phrase)))
 
     def tokens(self, text: str) -> list[str]:
-        """The words of a text, phrases that are not what their words say written together."""
+        """Return the words of a text; the words of a ``whole`` pair are joined."""
         words = tokens(text)
         if self.whole.isdisjoint(map(str.__add__, words, words[1:])):
             return words
         return [phrase_key(words[start:end]) for start, end in self._spans(words)]
 
     def words(self, text: str) -> list[tuple[str, str]]:
-        """The same, each with how it is shown."""
+        """Return the words like ``tokens``, each with how it is shown."""
         shown = surfaces(text)
         words = [singular(word) for word in shown]
         return [(phrase_key(words[start:end]), " ".join(shown[start:end])) for start, end in self._spans(words)]
 
-    def _spans(self, words: list[str]) -> list[tuple[int, int]]:
-        spans, place = [], 0
-        while place < len(words):
-            pair = words[place : place + 2]
-            end = place + (2 if len(pair) == 2 and phrase_key(pair) in self.whole else 1)
-            spans.append((place, end))
-            place = end
-        return spans
+    def _spans(self, words: list[str]) -> Iterator[tuple[int, int]]:
+        start = 0
+        while start < len(words):
+            end = start + (2 if "".join(words[start : start + 2]) in self.whole else 1)
+            yield start, min(end, len(words))
+            start = end
+
+    def main_words(self, words: list[str]) -> list[str]:
+        """Return the words before the first word of ``beside``."""
+        return list(takewhile(lambda word: word not in self.beside, words))
 
     @cached_property
     def covers(self) -> Callable[[str, Phrase], frozenset[str]]:
-        """(kind, phrase) → the names of all that an item which is so is: ankle boots are boots.
+        """(kind, phrase) → the names of all kinds of thing that such an item is: ankle boots are boots.
 
-        Those of all spellings, of the phrases that these end in, and of what they count as.
+        These are the names of all spellings, of the phrases that they end in, and of what they count as.
         """
 
         @cache
         def covers(kind: str, phrase: Phrase) -> frozenset[str]:
             ends = {spelling[start:] for spelling in self.same(kind, phrase) for start in range(len(spelling))}
             names = {self.name(kind, end) for end in ends}
-            also = self.also.get(_spoken(kind), {})
+            also = self.also.get(_known_kind(kind), {})
             return frozenset(names.union(*(also.get(name, frozenset()) for name in names)))
 
         return covers
 
     def keys_for(self, kind: str, phrase: Phrase) -> set[str]:
-        """What in a text stands for a phrase: its spellings, and all that it covers."""
-        covered = self._covered_by.get(_spoken(kind), {}).get(self.name(kind, phrase), set())
-        return covered | set(map(phrase_key, self.same(kind, phrase)))
+        """Return the keys that mean a phrase in a text: its spellings, and all phrases that are kinds of it."""
+        covered = self._covered_by.get((_known_kind(kind), self.name(kind, phrase)), set())
+        return covered.union(map(phrase_key, self.same(kind, phrase)))
 
     @cached_property
-    def _covered_by(self) -> dict[str, dict[str, set[str]]]:
-        found: dict[str, dict[str, set[str]]] = {}
+    def _covered_by(self) -> dict[tuple[str, str], set[str]]:
+        covered: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
         for kind, groups in self.groups.items():
             for key, phrases in groups.items():
                 for name in self.covers(kind, phrases[0]):
-                    found.setdefault(kind, {}).setdefault(name, set()).add(key)
-        return found
+                    covered[kind, name].add(key)
+        return covered
 
 
-def _spoken(kind: str) -> str:
+def _known_kind(kind: str) -> str:
     return kind if kind in KINDS else OTHER
+
+
+def _shipped_table() -> dict[str, Any]:
+    return tomllib.loads((files("rankjury.labeling.products") / "synonyms.toml").read_text(encoding="utf-8"))
+
+
+@cache
+def _shipped() -> Synonyms:
+    return _make_synonyms([_shipped_table()])
 
 
 def read_synonyms(given: str | Path | None = None) -> Synonyms:
@@ -108,15 +125,6 @@ def read_synonyms(given: str | Path | None = None) -> Synonyms:
     table = parse_toml(source.text(), source.name)
     _check(table, source.name)
     return _make_synonyms([table] if table.get("replace") else [_shipped_table(), table])
-
-
-@cache
-def _shipped() -> Synonyms:
-    return _make_synonyms([_shipped_table()])
-
-
-def _shipped_table() -> dict[str, Any]:
-    return tomllib.loads((files("rankjury.labeling.products") / "synonyms.toml").read_text(encoding="utf-8"))
 
 
 def _check(table: Mapping[str, Any], where: str) -> None:
@@ -131,23 +139,22 @@ def _check(table: Mapping[str, Any], where: str) -> None:
         elif not isinstance(value, Mapping):
             raise DataError(f"{name} is {value!r}", where=where, expected=f"a table [{name}]")
         else:
-            _check_kind(value, f"{where}, [{name}]")
+            for part, phrases in value.items():
+                _check_part(part, phrases, f"{where}, [{name}]")
 
 
-def _check_kind(table: Mapping[str, Any], where: str) -> None:
-    for name, value in table.items():
-        if name not in _PARTS:
-            raise UnknownName("key", name, _PARTS, where=where)
-        if name == "counts_as" and not isinstance(value, Mapping):
-            raise DataError(f"counts_as is {value!r}", where=where, expected="phrases, each with a list of phrases")
-        if name == "same" and not isinstance(value, list):
-            raise DataError(f"same is {value!r}", where=where, expected="a list of lists of phrases")
-        listed = value.values() if name == "counts_as" else value if name == "same" else [value]
-        for phrases in listed:
-            _check_phrases(phrases, f"{where}, {name}")
-        for text in value if name == "whole" else ():
-            if len(_phrase(text)) != _WORDS_OF_WHOLE:
-                raise DataError(f"found {text!r}", where=f"{where}, whole", expected="phrases of two words")
+def _check_part(name: str, value: Any, where: str) -> None:
+    if name not in _PARTS:
+        raise UnknownName("key", name, _PARTS, where=where)
+    if name == "counts_as" and not isinstance(value, Mapping):
+        raise DataError(f"counts_as is {value!r}", where=where, expected="phrases, each with a list of phrases")
+    if name == "same" and not isinstance(value, list):
+        raise DataError(f"same is {value!r}", where=where, expected="a list of lists of phrases")
+    for phrases in value.values() if name == "counts_as" else value if name == "same" else [value]:
+        _check_phrases(phrases, f"{where}, {name}")
+    for text in value if name == "whole" else ():
+        if len(_phrase(text)) != 2:
+            raise DataError(f"found {text!r}", where=f"{where}, whole", expected="phrases of two words")
 
 
 def _check_phrases(value: Any, where: str) -> None:
@@ -168,17 +175,17 @@ def _make_synonyms(tables: list[dict[str, Any]]) -> Synonyms:
     groups, also = {}, {}
     for kind in KINDS:
         of_kind = [table.get(kind, {}) for table in tables]
-        lists = [text for table in of_kind for text in table.get("same", [])]
-        lists += [[text] for table in of_kind for text in table.get("known", [])]
+        same = [texts for table in of_kind for texts in table.get("same", [])]
+        same += [[text] for table in of_kind for text in table.get("known", [])]
         counts_as = [pair for table in of_kind for pair in table.get("counts_as", {}).items()]
-        lists += [[text] for name, others in counts_as for text in (name, *others)]
-        groups[kind] = _join_groups([[phrase(text) for text in listed] for listed in lists])
-        spoken = Synonyms({kind: groups[kind]})
-        counted: dict[str, frozenset[str]] = {}
-        for text_, others in counts_as:
-            name = spoken.name(kind, phrase(text_))
-            counted[name] = counted.get(name, frozenset()) | {spoken.name(kind, phrase(other)) for other in others}
-        also[kind] = counted
+        same += [[text] for name, others in counts_as for text in (name, *others)]
+        groups[kind] = _join_groups([[phrase(text) for text in texts] for texts in same])
+        spellings = Synonyms({kind: groups[kind]})
+        also[kind] = dict[str, frozenset[str]]()
+        for text, others in counts_as:
+            name = spellings.name(kind, phrase(text))
+            names = {spellings.name(kind, phrase(other)) for other in others}
+            also[kind][name] = also[kind].get(name, frozenset()) | names
     words = {name: frozenset(phrase_key(_phrase(text)) for t in tables for text in t.get(name, [])) for name in _LISTS}
     return Synonyms(groups, also, fusing.whole, words["ignored"], words["beside"])
 

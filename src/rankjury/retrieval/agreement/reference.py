@@ -9,12 +9,12 @@ from dataclasses import dataclass, replace
 from functools import partial
 from numbers import Integral
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, Literal, cast, get_args
 
 import numpy as np
 import polars as pl
 
-from rankjury.core.types import Gold, Ints, Ranking, Vectors, names_of, segments_within
+from rankjury.core.types import Floats, Gold, Ints, Ranking, Vectors, names_of, segments_within
 from rankjury.core.validation import check_arguments
 from rankjury.errors import DataError, UnknownName, UsageError
 from rankjury.evaluation.compare import assess
@@ -139,7 +139,8 @@ def _deep_enough(rank: Rank, ranking: Ranking, depth: int) -> Ranking:
         first = np.where(open_, len(ranking.items) + deeper.starts[:-1][source], ranking.starts[:-1])
         rows = np.repeat(first, lengths) + segments_within(starts)
         items = pl.concat([ranking.items, deeper.items]).gather(rows)
-        ranking = replace(ranking, starts=starts, items=items, scores=np.append(scores, deeper.scores)[rows])
+        every_score = np.append(scores, cast(Floats, deeper.scores))
+        ranking = replace(ranking, starts=starts, items=items, scores=every_score[rows])
     return ranking
 
 
@@ -223,8 +224,8 @@ def agree(
     warnings = as_warnings((*notes, *judgments.notes(cuts)), "reference")
     report = replace(report, warnings=(*report.warnings, *warnings))
     report = report.with_sections(ReferenceSource(gold.source), GoldSpaces({gold_name: spaces.pop(None)}))
-    for name, space in spaces.items():
-        report = report.with_sections(space, system=name)
+    for system, space in spaces.items():
+        report = report.with_sections(space, system=system)
     return report
 
 

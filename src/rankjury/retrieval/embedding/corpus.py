@@ -54,7 +54,7 @@ def read_corpus(
         frame = _table(source)
         if frame.is_empty():
             raise DataError("found no rows", where=source.name, expected="one text per row")
-        chosen = id_column or _found_id_column(frame.columns, columns, source.name)
+        chosen = id_column or _find_id_column(frame.columns, columns, source.name)
         for name in (chosen, *columns):
             if name not in frame.columns:
                 raise UnknownName("column", name, frame.columns, where=source.name)
@@ -64,13 +64,25 @@ def read_corpus(
         if ids.is_duplicated().any():
             twice = ids.filter(ids.is_duplicated()).unique(maintain_order=True)
             raise DataError(f"duplicate ids: {listed(twice)}", where=source.name, expected="each id once")
-        parts = [_as_text(frame[name], source.name).str.strip_chars() for name in columns]
-        cells = pl.DataFrame([part.set(part == "", None).rename(str(place)) for place, part in enumerate(parts)])
-        texts = cells.select(text=pl.concat_str(pl.all(), separator=joint, ignore_nulls=True))["text"]
+        texts = join_columns([frame[name] for name in columns], joint, source.name)
         return _without_empty(Corpus(ids, texts, tuple(columns), joint, source.name), empty)
 
 
-def _found_id_column(names: Sequence[str], texts: Sequence[str], where: str) -> str:
+def join_columns(columns: Sequence[pl.Series], joint: str, where: str) -> pl.Series:
+    """Return the stripped cells of each row as one text; lists are joined by commas, and empty cells omitted."""
+    parts = {}
+    for place, cells in enumerate(columns):
+        inner = cells.dtype.inner if isinstance(cells.dtype, pl.List) else cells.dtype
+        if not (inner in (pl.String, pl.Categorical, pl.Enum, pl.Null, pl.Boolean) or inner.is_numeric()):
+            raise DataError(f"the column {cells.name} is of type {cells.dtype}", where=where, expected="texts")
+        if isinstance(cells.dtype, pl.List):
+            cells = cells.cast(pl.List(pl.String)).list.join(", ")
+        texts = cells.cast(pl.String).str.strip_chars()
+        parts[str(place)] = texts.set(texts == "", None)
+    return pl.DataFrame(parts).select(text=pl.concat_str(pl.all(), separator=joint, ignore_nulls=True))["text"]
+
+
+def _find_id_column(names: Sequence[str], texts: Sequence[str], where: str) -> str:
     """Return the column of item ids, or else of query ids: both can be embedded."""
     try:
         return find_id_column(names, "item", where)
@@ -92,17 +104,6 @@ def _table(source: Source) -> pl.DataFrame:
             expected=f"a suffix among {', '.join((*TABLE_SUFFIXES, '.json', '.txt'))}",
         )
     return read_table(source)
-
-
-def _as_text(cells: pl.Series, where: str) -> pl.Series:
-    """Return cells as texts; lists are joined by commas."""
-    inner = cells.dtype.inner if isinstance(cells.dtype, pl.List) else cells.dtype
-    plain = inner in (pl.String, pl.Categorical, pl.Enum, pl.Null, pl.Boolean) or inner.is_numeric()
-    if not plain:
-        raise DataError(f"the column {cells.name} is of type {cells.dtype}", where=where, expected="texts")
-    if isinstance(cells.dtype, pl.List):
-        return cells.cast(pl.List(pl.String)).list.join(", ")
-    return cells.cast(pl.String)
 
 
 def _without_empty(corpus: Corpus, empty: str) -> Corpus:

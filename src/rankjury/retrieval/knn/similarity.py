@@ -83,11 +83,10 @@ class _Cosine(Similarity):
         super().__init__(queries, items)
         self._query_norms = self._divisors(_lengths(queries))
         self._item_norms = self._query_norms if queries is items else self._divisors(_lengths(items))
-        self._sides = {"queries": (queries, self._query_norms), "items": (items, self._item_norms)}
         # 32-bit vectors of length one need not be divided by it.
         self._units = {
             side: vectors.dtype == np.float32 and bool((np.abs(norms - 1.0) <= _OFF_ONE).all())
-            for side, (vectors, norms) in self._sides.items()
+            for side, vectors, norms in (("queries", queries, self._query_norms), ("items", items, self._item_norms))
         }
         self.slack += 2 * _OFF_ONE * sum(self._units.values())
 
@@ -105,14 +104,13 @@ class _Cosine(Similarity):
         return norms
 
     def query_tile(self, first: int, last: int) -> Singles:
-        return self._tile("queries", first, last)
+        return self._tile("queries", self.queries[first:last], self._query_norms[first:last])
 
     def item_tile(self, first: int, last: int) -> Singles:
-        return self._tile("items", first, last)
+        return self._tile("items", self.items[first:last], self._item_norms[first:last])
 
-    def _tile(self, side: str, first: int, last: int) -> Singles:
-        vectors, norms = (array[first:last] for array in self._sides[side])
-        return vectors if self._units[side] else _scaled(vectors, norms)
+    def _tile(self, side: str, vectors: Matrix, norms: Floats) -> Singles:
+        return vectors.astype(np.float32, copy=False) if self._units[side] else _scaled(vectors, norms)
 
     def stand_in(self, rows: Ints, scores: Floats) -> Floats:
         return scores
