@@ -23,12 +23,8 @@ _SAMPLE, _PAIRS_LOOKED_AT = 2_000, 500_000_000
 _LISTED = 5
 _ROWS_AT_ONCE = 4096
 _CELLS_AT_ONCE = 1 << 17
-_OUTLYING_SPREADS, _OUTLYING_SHARE = 5.0, 0.01
 _MAX_COPIES = 50
 """Copies of one vector behind which near duplicates are searched."""
-_MUCH_SKEW = 2.0
-_OFTEN, _OFTEN_SHARE = 10, 0.02
-_MUCH_ALIKE = 0.5
 _BINS = 30
 
 
@@ -125,11 +121,11 @@ class SpaceDiagnostics(Section):
         if self.near_duplicates.found:
             pairs = ", ".join(f"{first} ~ {other}" for first, other, _ in self.near_duplicates.pairs[:2])
             yield f"{plural(self.near_duplicates.found, 'vector is', 'vectors are')} nearly equal to another ({pairs})"
-        if self.mean_similarity > _MUCH_ALIKE:
+        if self.mean_similarity > 0.5:
             yield f"all vectors point much the same way: mean cosine {self.mean_similarity:.2f}"
         hubness = self.hubness
         hub = hubness.hubs[0] if hubness.hubs else Hub("", 0)
-        if hubness.skew > _MUCH_SKEW and hub.found_by >= max(_OFTEN, _OFTEN_SHARE * hubness.queries):
+        if hubness.skew > 2.0 and hub.found_by >= max(10, 0.02 * hubness.queries):
             often = f"{hub.found_by:,} queries of {hubness.queries:,}"
             yield f"hubs: {hub.id} is among the {hubness.k} nearest of {often}"
 
@@ -164,12 +160,8 @@ def diagnose_space(
     norms = norms_of(corpus.values)
     places = corpus.places
     in_order = np.sort(norms)  # so that sums do not depend on the order of the rows
-    hub_k = min(HUB_K, int(found.found.max(initial=0)))
-    near = found.items[:, :hub_k]
-    occurrences = np.bincount(near[near != MISSING], minlength=len(corpus))
     groups = _equal_rows(corpus.values, norms, places)
     known = found if itself and metric in COSINES else None
-    hubs = np.lexsort((places, -occurrences))[:_LISTED]
     return SpaceDiagnostics(
         vectors=len(corpus),
         dimensions=corpus.dimensions,
@@ -186,13 +178,7 @@ def diagnose_space(
         ),
         near_duplicates=_near_duplicates(corpus, known, scored, norms, groups, places),
         mean_similarity=_mean_cosine(corpus.values, norms, np.argsort(places)),
-        hubness=Hubness(
-            hub_k,
-            len(found.items),
-            _skew(np.sort(occurrences).astype(np.float64)),
-            tuple(Hub(corpus.ids[int(row)], int(occurrences[row])) for row in hubs if occurrences[row]),
-            float((occurrences == 0).mean()),
-        ),
+        hubness=_hubness(corpus, found),
         tied_at={
             k: float(((found.scores[:, k - 1] == found.scores[:, k]) & (found.items[:, k] != MISSING)).mean())
             for k in cuts
@@ -211,19 +197,26 @@ def _histogram(in_order: Floats) -> NormHistogram:
     return NormHistogram(tuple(edges.tolist()), tuple(counts.tolist()))
 
 
-def _skew(values: Floats) -> float:
-    """Return the third standardised moment; 0 if all values are equal."""
-    apart = values - values.mean()
-    spread = float(np.sqrt((apart**2).mean()))
-    return float((apart**3).mean() / spread**3) if spread > 0 else 0.0
+def _hubness(corpus: Vectors, found: Neighbours) -> Hubness:
+    k = min(HUB_K, int(found.found.max(initial=0)))
+    near = found.items[:, :k]
+    occurrences = np.bincount(near[near != MISSING], minlength=len(corpus))
+    # The skew is the third standardised moment.
+    ordered = np.sort(occurrences).astype(np.float64)
+    centred = ordered - ordered.mean()
+    spread = float(np.sqrt((centred**2).mean()))
+    skew = float((centred**3).mean() / spread**3) if spread > 0 else 0.0
+    rows = np.lexsort((corpus.places, -occurrences))[:_LISTED].tolist()
+    hubs = tuple(Hub(corpus.ids[row], int(occurrences[row])) for row in rows if occurrences[row])
+    return Hubness(k, len(found.items), skew, hubs, float((occurrences == 0).mean()))
 
 
 def _outliers(norms: Floats, places: Ints) -> Ints:
     """Return rows far from the median: by more than 5 robust standard deviations and 1 %."""
-    apart = np.abs(norms - np.median(norms))
-    spread = 1.4826 * float(np.median(apart))
-    far = (apart > _OUTLYING_SPREADS * spread) & (apart > _OUTLYING_SHARE * np.median(norms))
-    order = np.lexsort((places, -apart))
+    median = np.median(norms)
+    distances = np.abs(norms - median)
+    far = (distances > 5.0 * (1.4826 * float(np.median(distances)))) & (distances > 0.01 * median)
+    order = np.lexsort((places, -distances))
     return order[far[order]][: 2 * _LISTED]
 
 
@@ -232,20 +225,20 @@ def _equal_rows(values: Matrix, norms: Floats, places: Ints) -> Ints:
 
     Rows of equal norm are distinguished by a hash, and compared in full only if their hashes are equal.
     """
-    suspects = _alike(norms)
-    suspects = suspects[_alike(_hashes(values, suspects))]
+    suspects = _repeated_values(norms)
+    suspects = suspects[_repeated_values(_hashes(values, suspects))]
     groups = places.copy()
     if suspects.size:
         plain = values[suspects] + values.dtype.type(0)
         rows = plain.view(np.dtype((np.void, plain.dtype.itemsize * plain.shape[1]))).reshape(-1)
-        _, inverse = np.unique(rows, return_inverse=True)
+        inverse = np.unique(rows, return_inverse=True)[1].reshape(-1)
         lowest = np.full(inverse.max() + 1, places.max() + 1)
-        np.minimum.at(lowest, inverse.reshape(-1), places[suspects])
-        groups[suspects] = lowest[inverse.reshape(-1)]
+        np.minimum.at(lowest, inverse, places[suspects])
+        groups[suspects] = lowest[inverse]
     return groups
 
 
-def _alike(keys: NDArray[Any]) -> Ints:
+def _repeated_values(keys: NDArray[Any]) -> Ints:
     """Return the places of values that occur more than once."""
     _, inverse, counts = np.unique(keys, return_inverse=True, return_counts=True)
     return np.flatnonzero(counts[inverse] > 1)
@@ -278,16 +271,12 @@ def _near_duplicates(
     deep = min(int(np.unique(groups, return_counts=True)[1].max()), _MAX_COPIES)
     if found is None:
         # The sample depends on the ids, not on their order.
-        hashed = corpus.ids.hash(0).to_numpy()
         size = min(_SAMPLE, max(1, _PAIRS_LOOKED_AT // len(corpus)))
-        rows = np.sort(np.lexsort((rows, hashed))[:size])
+        rows = np.sort(np.argsort(corpus.ids.hash(0).to_numpy(), kind="stable")[:size])
         found, scored = nearest(corpus.values[rows], corpus.values, deep, own=rows, places=places), True
-    candidates = found.items[:, :deep]
-    scores = (
-        found.scores[:, : candidates.shape[1]]
-        if scored
-        else score_neighbours(corpus.values, corpus.values, candidates, rows=rows)
-    )
+    candidates, scores = found.items[:, :deep], found.scores[:, :deep]
+    if not scored:
+        scores = score_neighbours(corpus.values, corpus.values, candidates, rows=rows)
     other = (candidates != MISSING) & (groups[candidates] != groups[rows][:, None]) & (scores >= NEAR)
     has = np.flatnonzero(other.any(axis=1))
     best = other[has].argmax(axis=1)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import chain
 from math import isfinite, isnan, nan
 from types import MappingProxyType
 from typing import Any
@@ -21,18 +22,8 @@ GOOD_RECALL, GOOD_NDCG = 0.95, 0.85
 """Expected ANN recall of an index and nDCG of a ranking."""
 _WEAK_QUERIES = 0.8
 """5th percentile of ANN recall below which some queries are served badly, whatever the mean."""
-_FOUND = 0.9
-"""Recall from which a poor nDCG is caused by the order."""
-_SMALL_LOSS = 0.01
-_UNIT = 0.01
-"""Tolerance for the norm of normalised vectors."""
-_FAR, _NOTICEABLE_MS = 10.0, 10.0
-"""P99 in multiples of P50, and in milliseconds, from which slow queries get a hint."""
-_MANY_LATE = 0.5
-_WIDTHS = ("probes", "nprobe", "nprobes", "ef_search", "ef", "hnsw_ef", "expansion_search")
-"""Search-width parameters: of inverted lists, then of graphs."""
-_LIST_WIDTHS = 3
-_DEFAULT_K = 10
+_LIST_WIDTHS, _GRAPH_WIDTHS = ("probes", "nprobe", "nprobes"), ("ef_search", "ef", "hnsw_ef", "expansion_search")
+"""Search-width parameters of inverted lists and of graphs."""
 
 Found = Iterator[tuple[str, float, str]]
 """The name of a value, the value, and what it means."""
@@ -80,15 +71,13 @@ def find_hints(report: Report, drift: Drift | None = None) -> list[Hint]:
     for name, result in report.systems.items():
         index = report.section(IndexResult, name)
         drifted = drift if drift is not None and drift.system == name else report.section(Drift, name)
-        patterns = (
-            []
-            if index is None
-            else [_failed_queries(index), _low_recall(report, name, index), _unused_index(index), _loss(index)]
-        )
+        patterns = []
+        if index is not None:
+            patterns += [_failed_queries(index), _low_recall(report, name, index), _unused_index(index), _loss(index)]
         patterns.append(_poor_order(result))
         patterns += [] if drifted is None else [_drift(drifted)]
         patterns += [] if index is None else [_slow_queries(index), _overloaded(index)]
-        found += [Hint(name, text, figure, value) for pattern in patterns for figure, value, text in pattern]
+        found += [Hint(name, text, figure, value) for figure, value, text in chain(*patterns)]
     return found
 
 
@@ -115,11 +104,10 @@ def _advise_width(index: IndexResult) -> str:
         return (
             f"its own exact mode finds {shown}, so look at how it stores the vectors (rounded, halved) and its metric"
         )
-    known = [name for name in _WIDTHS if name in search]
-    lists = [name for name in known if name in _WIDTHS[:_LIST_WIDTHS]]
     # An engine with both kinds of index has both settings; the kind that was built is in force.
-    chosen = lists if "ivf" in str(index.build.get("index")) else [n for n in known if n not in lists]
-    name = next(iter(chosen or known), None)
+    uses_lists = "ivf" in str(index.build.get("index"))
+    widths = (*_LIST_WIDTHS, *_GRAPH_WIDTHS) if uses_lists else (*_GRAPH_WIDTHS, *_LIST_WIDTHS)
+    name = next((name for name in widths if name in search), None)
     if name is not None:
         return f"raise {name}, now {search[name]}"
     force = ", ".join(f"{key} {value}" for key, value in search.items())
@@ -133,7 +121,7 @@ def _normalised(report: Report, system: str, index: IndexResult) -> str:
     norm = norm if stability is None else stability.norm
     if index.metric != "ip" or isnan(norm.mean):
         return ""
-    if _is_one(norm.mean) and not norm.std > _UNIT:
+    if _is_one(norm.mean) and not norm.std > 0.01:
         shown = format_value(norm.mean, 3)
         return f". The vectors are normalised (mean length {shown}), so the inner product is not to blame"
     lengths = format_value(norm.mean, 3) + ("" if isnan(norm.std) else f" ± {format_value(norm.std, 3)}")
@@ -160,7 +148,7 @@ def _loss(index: IndexResult) -> Found:
         return
     exact, found, ci = loss.exact.mean, loss.index.mean, loss.index_loss.ci
     lost = exact - found
-    if lost > _SMALL_LOSS and (ci is None or ci[0] > 0):
+    if lost > 0.01 and (ci is None or ci[0] > 0):
         means = f"{format_value(exact, 3)} with exact search, {format_value(found, 3)} with the index"
         text = f"the index costs {format_value(lost, 3)} of {loss.measure} ({means}): {_advise_width(index)}"
         yield "index_loss", lost, text
@@ -177,12 +165,10 @@ def _poor_order(result: SystemResult) -> Found:
     for label, measure in result.measures.items():
         if measure is not None and measure.k is not None and not isnan(result.estimates[label].mean):
             means.setdefault((measure.name, measure.k), (label, result.estimates[label].mean))
-    shared = sorted(
-        (k for name, k in means if name == "ndcg" and ("recall", k) in means), key=lambda k: (k != _DEFAULT_K, k)
-    )
-    for k in shared[:1]:
+    shared = [k for name, k in means if name == "ndcg" and ("recall", k) in means]
+    for k in sorted(shared, key=lambda k: (k != 10, k))[:1]:
         (ndcg, low), (recall, high) = means["ndcg", k], means["recall", k]
-        if low < GOOD_NDCG and high >= _FOUND:
+        if low < GOOD_NDCG and high >= 0.9:  # from this recall on a poor nDCG is caused by the order
             found = f"{ndcg} is {format_value(low, 3)} though {recall} is {format_value(high, 3)}"
             advice = f"re-rank the first {k}, with a cross-encoder for example, or filter by attributes"
             yield ndcg, low, f"{found}: what is relevant is found, but stands too low; {advice}"
@@ -210,17 +196,14 @@ def _lengths(drift: Drift) -> Iterator[str]:
     norm = next((value for value in drift.moved if value.figure == "norm mean"), None)
     if norm is None or isnan(norm.old) or isnan(norm.new):
         return
-    old, new = norm.old, norm.new
-    shown = f"mean length {format_value(old, 3)} → {format_value(new, 3)}"
-    if _is_one(new):
-        if _is_one(old):
-            yield f"lengths are as before ({shown}), so normalisation of the items is not to blame"
-        else:
-            yield f"vectors are normalised now, and were not before ({shown})"
-    elif _is_one(old):
-        yield f"normalisation is missing, or followed by another step ({shown}): normalise last, and once"
-    else:
-        yield f"vectors are not normalised ({shown}): normalise them when they are written and when they are asked"
+    shown = f"mean length {format_value(norm.old, 3)} → {format_value(norm.new, 3)}"
+    yield {
+        (True, True): f"lengths are as before ({shown}), so normalisation of the items is not to blame",
+        (False, True): f"vectors are normalised now, and were not before ({shown})",
+        (True, False): f"normalisation is missing, or followed by another step ({shown}): normalise last, and once",
+        (False, False): f"vectors are not normalised ({shown}): normalise them when they are written and when they "
+        "are asked",
+    }[_is_one(norm.old), _is_one(norm.new)]
 
 
 def _slow_queries(index: IndexResult) -> Found:
@@ -229,7 +212,7 @@ def _slow_queries(index: IndexResult) -> Found:
         if loop is None:
             continue
         usual, slow = loop.p50.ms, loop.p99.ms
-        if usual and slow >= max(_FAR * usual, _NOTICEABLE_MS):
+        if usual and slow >= max(10 * usual, 10):
             more = f"; garbage collection took {loop.gc_ms:.3g} ms of the run" if loop.gc_ms else ""
             text = f"P99 of {words} latency is {slow:.3g} ms, {slow / usual:.1f} times P50 ({usual:.3g} ms){more}"
             yield f"{prefix}_p99_ms", slow, f"{text}: look at the slowest queries, at filters and at what else runs"
@@ -238,7 +221,7 @@ def _slow_queries(index: IndexResult) -> Found:
 
 def _overloaded(index: IndexResult) -> Found:
     loop = None if index.latency is None else index.latency.open
-    if loop is not None and loop.n and loop.late is not None and loop.late > _MANY_LATE * loop.n:
+    if loop is not None and loop.n and loop.late is not None and loop.late > 0.5 * loop.n:
         late = loop.late / loop.n
         text = f"at {loop.rate:g} queries a second {format_percent(late)} were asked late, as all callers were busy"
         yield "open_loop_late", late, f"{text}: its percentiles tell how long the queue grew, not how fast it is"
@@ -260,7 +243,7 @@ def _failed_queries(index: IndexResult) -> Found:
 
 
 def _is_one(length: float) -> bool:
-    return abs(length - 1.0) <= _UNIT
+    return abs(length - 1.0) <= 0.01
 
 
 def _table(given: Any) -> Mapping[str, Any]:

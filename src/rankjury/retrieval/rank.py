@@ -17,7 +17,7 @@ from rankjury.core.convert import ITEM, QUERY
 from rankjury.core.params import is_whole
 from rankjury.core.progress import NO_PROGRESS, Progress
 from rankjury.core.text import join_names, plural
-from rankjury.core.types import WHOLE, Bools, Ints, Ranking, Vectors, as_floats, names_of
+from rankjury.core.types import WHOLE, Bools, Ints, Ranking, Vectors, as_floats, names_of, places_in
 from rankjury.core.validation import check_arguments
 from rankjury.errors import DataError, UnknownName, UsageError
 from rankjury.evaluation.query_lists import require_scores
@@ -101,11 +101,9 @@ def rank_vectors(
     first = Neighbours(found.items[:, :k].copy(), found.scores[:, :k].copy()) if k is not None else found
     ranks_only = not scored and search is None
     ranking = ranking_from_neighbours(asked.ids, pool.items, first, source or corpus.source, ranks_only=ranks_only)
-    # Where the queries are not the corpus: say what became of items that have the id of a query.
     n = 0 if resolve_exclude_self(None, corpus, queries) else int((pool.rows_of(asked.ids) >= 0).sum())
-    notes = (self_note(n, len(asked.ids), exclude=exclude),) if n else ()
     depth = WHOLE if k is None or k >= len(pool) - 1 else None
-    return Space(replace(ranking, notes=notes, depth=depth), hygiene)
+    return Space(replace(ranking, notes=_self_notes(n, len(asked), exclude), depth=depth), hygiene)
 
 
 def rank_listed(
@@ -132,28 +130,22 @@ def rank_listed(
             raise _unknown(names.filter(pl.Series(found < 0)).unique(maintain_order=True), what, where)
     check_comparable(asked, corpus, metric)
     names = pairs[QUERY].unique().sort()
-    pairs = pairs.select(
-        QUERY, ITEM, pl.Series("row", rows), pl.Series("column", columns), pl.Series("place", corpus.places[columns])
-    )
     exclude = resolve_exclude_self(exclude_self, corpus, queries)
-    is_own = pairs[QUERY] == pairs[ITEM]
-    own = pairs.filter(is_own)[QUERY].n_unique()
-    noted = own > 0 and not resolve_exclude_self(None, corpus, queries)
-    notes = (self_note(own, len(names), exclude=exclude),) if noted else ()
-    pairs = pairs.filter(~is_own) if exclude else pairs
-    scores = score_listed(
-        asked.values, corpus.values, pairs["row"].to_numpy(), pairs["column"].to_numpy(), metric=metric
-    )
-    scored = pairs.with_columns(pl.Series("score", scores))
-    ordered = scored.sort(QUERY, "score", "place", descending=[False, True, False])
+    is_own = (pairs[QUERY] == pairs[ITEM]).to_numpy()
+    n = 0 if resolve_exclude_self(None, corpus, queries) else pairs.filter(is_own)[QUERY].n_unique()
+    listed = ~is_own if exclude else np.full(len(pairs), True)
+    rows, columns = rows[listed], columns[listed]
+    query = places_in(names, pairs[QUERY].filter(listed))
+    scores = score_listed(asked.values, corpus.values, rows, columns, metric=metric)
+    order = np.lexsort((corpus.places[columns], -scores, query))
     if k is not None:
-        ordered = ordered.group_by(QUERY, maintain_order=True).head(k)
-    # A query whose only candidate was itself found nothing, which is not the same as not to have been asked.
-    lengths = names.to_frame().join(ordered.group_by(QUERY).len(), on=QUERY, how="left", maintain_order="left")
-    starts = np.concatenate(([0], np.cumsum(lengths["len"].fill_null(0).to_numpy()))).astype(np.int64)
-    items = corpus.items.gather(ordered["column"])
-    depth = WHOLE if k is None else None
-    return Ranking(names, starts, items, ordered["score"].to_numpy(), corpus.source, notes=notes, depth=depth)
+        starts = np.searchsorted(query[order], np.arange(len(names)))
+        order = order[np.arange(order.size) - starts[query[order]] < k]
+    # A query whose only candidate was itself found nothing; it stays among the queries.
+    starts = np.concatenate(([0], np.cumsum(np.bincount(query[order], minlength=len(names))))).astype(np.int64)
+    items = corpus.items.gather(columns[order])
+    notes, depth = _self_notes(n, len(names), exclude), WHOLE if k is None else None
+    return Ranking(names, starts, items, scores[order], corpus.source, notes=notes, depth=depth)
 
 
 def check_same_items(reference: Vectors, candidate: Vectors) -> None:
@@ -202,11 +194,10 @@ def select_vectors(vectors: Vectors, wanted: pl.Series, what: str) -> Vectors:
 
 
 def _unknown(ids: pl.Series, what: str, where: str) -> DataError:
-    many = f"{len(ids):,} {what} ids have" if len(ids) > 1 else f"the {what} id has"
-    hint = (
-        "Queries that are not items need vectors of their own: queries = FILE in a plan." if what == "query" else None
-    )
-    return DataError(f"{many} no vector: {join_names(ids)}", where=where, expected="a vector for each", hint=hint)
+    found = f"{len(ids):,} {what} ids have" if len(ids) > 1 else f"the {what} id has"
+    found += f" no vector: {join_names(ids)}"
+    hint = "Queries that are not items need vectors of their own: queries = FILE in a plan."
+    return DataError(found, where=where, expected="a vector for each", hint=hint if what == "query" else None)
 
 
 def check_comparable(asked: Vectors, pool: Vectors, metric: str) -> None:
@@ -270,6 +261,10 @@ def self_note(n: int, queries: int, *, exclude: bool) -> str:
     done = "is left out of their results (--keep-self, exclude_self = false: keep it)"
     kept = "is kept in their results (--exclude-self, exclude_self = true: leave it out)"
     return f"{has}, which {done if exclude else kept}"
+
+
+def _self_notes(n: int, queries: int, exclude: bool) -> tuple[str, ...]:
+    return (self_note(n, queries, exclude=exclude),) if n else ()
 
 
 def self_rows(ranking: Ranking) -> Bools:

@@ -11,7 +11,7 @@ from sklearn.metrics import f1_score, precision_score, recall_score
 
 from rankjury.errors import DataError, UnknownName
 from rankjury.labeling.keywords.annotations import Vocabulary
-from rankjury.labeling.keywords.quality import mistakes, quality, quality_by_group, read_labelled_texts
+from rankjury.labeling.keywords.quality import compare_mappings, quality, read_labelled_texts
 
 VOCABULARY = Vocabulary.of({"object": ["bicyclist", "bus"], "scene": ["night", "rain"]})
 FOUND = [{0, 2}, {1}, set(), {3}]
@@ -37,14 +37,14 @@ def test_nothing_to_divide_by_is_undefined() -> None:
 
 
 def test_by_group() -> None:
-    found = quality_by_group(FOUND, GIVEN, VOCABULARY)
+    found = compare_mappings(FOUND, GIVEN, VOCABULARY).by_group
     assert list(found) == ["object", "scene"]
     assert (found["object"].precision, found["object"].recall, found["object"].exact) == (1.0, 2 / 3, 3 / 4)
     assert (found["scene"].right, found["scene"].found, found["scene"].given) == (1, 2, 2)
 
 
 def test_mistakes_for_people() -> None:
-    first, last = mistakes(["a", "b", "c", "d"], FOUND, GIVEN, VOCABULARY)
+    first, last = compare_mappings(FOUND, GIVEN, VOCABULARY).mistakes(["a", "b", "c", "d"])
     assert (first.text, [str(one) for one in first.missed], [str(one) for one in first.wrong]) == (
         "a",
         ["scene=rain"],

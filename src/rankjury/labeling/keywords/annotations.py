@@ -8,6 +8,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -47,9 +48,8 @@ class Vocabulary:
     @classmethod
     def of(cls, groups: Mapping[str, Iterable[str]], source: str = "vocabulary") -> "Vocabulary":
         """Make a vocabulary from the names in each group."""
-        return cls(
-            tuple(Keyword(group, name) for group, names in groups.items() for name in sorted(set(names))), source
-        )
+        keywords = (Keyword(group, name) for group, names in groups.items() for name in sorted(set(names)))
+        return cls(tuple(keywords), source)
 
     @cached_property
     def groups(self) -> tuple[str, ...]:
@@ -67,11 +67,11 @@ class Vocabulary:
 
     @cached_property
     def _by_name(self) -> Mapping[str, tuple[int, ...]]:
-        found: dict[str, tuple[int, ...]] = {}
+        numbers: dict[str, tuple[int, ...]] = {}
         for number, keyword in enumerate(self.keywords):
             for spelling in (keyword.name, str(keyword)):
-                found[spelling] = (*found.get(spelling, ()), number)
-        return found
+                numbers[spelling] = (*numbers.get(spelling, ()), number)
+        return numbers
 
     def find(self, spelling: str, where: str = "") -> int:
         """Return the number of ``bicyclist`` or ``object_type=bicyclist``; an ambiguous name needs its group."""
@@ -89,11 +89,11 @@ class Vocabulary:
 
     def by_group(self, numbers: Iterable[int]) -> dict[str, tuple[str, ...]]:
         """Return the names of keywords by group."""
-        found: dict[str, tuple[str, ...]] = {}
+        names: dict[str, tuple[str, ...]] = {}
         for number in sorted(numbers):
             keyword = self.keywords[number]
-            found[keyword.group] = (*found.get(keyword.group, ()), keyword.name)
-        return found
+            names[keyword.group] = (*names.get(keyword.group, ()), keyword.name)
+        return names
 
     def select(self, groups: Sequence[str]) -> "Vocabulary":
         """Return only the keywords of these groups."""
@@ -148,10 +148,9 @@ class Annotations:
 
     def row_of(self, id_: str) -> int:
         """Return the row of an item; raise UnknownName if it is missing."""
-        try:
-            return self._row_of[id_]
-        except KeyError:
-            raise UnknownName("item", id_, self._row_of, where=self.source) from None
+        if id_ not in self._row_of:
+            raise UnknownName("item", id_, self._row_of, where=self.source)
+        return self._row_of[id_]
 
     @check_arguments
     def rows_of(self, ids: pl.Series) -> Ints:
@@ -176,17 +175,16 @@ class Annotations:
         chosen = self.vocabulary.select(groups)
         if not len(chosen):
             raise DataError(f"found no keyword in {', '.join(groups)}", where=self.source, expected="at least one")
-        number = np.array([chosen.number_of.get(keyword, -1) for keyword in self.vocabulary.keywords], dtype=np.int64)
-        codes = number[self.codes]
-        kept = codes >= 0
-        starts = np.concatenate(([0], np.cumsum(kept)))[self.starts]
-        return replace(self, vocabulary=chosen, starts=starts, codes=codes[kept])
+        numbers = np.array([chosen.number_of.get(keyword, -1) for keyword in self.vocabulary.keywords], dtype=np.int64)
+        codes = numbers[self.codes]
+        starts = np.concatenate(([0], np.cumsum(codes >= 0)))[self.starts]
+        return replace(self, vocabulary=chosen, starts=starts, codes=codes[codes >= 0])
 
 
 SEPARATOR = "|"
 NO_VALUE = ("", "n/a", "nan", "null")
 """Cells that mean no value, in any case of letters."""
-_TRUE, _FALSE = ("true", "yes"), ("false", "no")
+_TRUE = ("true", "yes")
 _FLAGS = ({"0", "1"}, {"0.0", "1.0"}, {"t", "f"}, {"y", "n"}, {"on", "off"})
 """Pairs of values that may mean true and false."""
 _ROW, _NAME, _GROUP = "row", "name", "group"
@@ -232,24 +230,17 @@ def annotations_from_frame(
     ids = _read_ids(frame, id_column, source)
     columns = _columns_of(frame, id_column, groups, source)
     absent = ["", *(value.strip().lower() for value in no_value)]
+    places = [(group, name) for group, names in columns.items() for name in names]
     parts = [
-        _values(frame[column], column, separator, absent, source).with_columns(pl.lit(group).alias(_GROUP))
-        for group, names in columns.items()
-        for column in names
+        _values(frame[name], name, separator, absent, source).with_columns(pl.lit(group).alias(_GROUP))
+        for group, name in places
     ]
     pairs = pl.concat(parts).unique()
-    vocabulary = _vocabulary(pairs, columns, source, asked=groups is not None)
-    notes = (
-        *_separators([frame[name] for names in columns.values() for name in names], separator),
-        *_odd_keywords(vocabulary),
-    )
-    numbers = pl.DataFrame(
-        {
-            _GROUP: [keyword.group for keyword in vocabulary.keywords],
-            _NAME: [keyword.name for keyword in vocabulary.keywords],
-        },
-        schema={_GROUP: pl.String, _NAME: pl.String},
-    ).with_row_index("code")
+    vocabulary = _vocabulary(pairs, columns, source, named=groups is not None)
+    notes = (*_separators([frame[name] for _, name in places], separator), *_odd_keywords(vocabulary))
+    keywords = [(keyword.group, keyword.name) for keyword in vocabulary.keywords]
+    schema = {_GROUP: pl.String, _NAME: pl.String}
+    numbers = pl.DataFrame(keywords, schema=schema, orient="row").with_row_index("code")
     coded = pairs.join(numbers, on=[_GROUP, _NAME]).sort(_ROW, "code")
     starts = np.concatenate(([0], np.cumsum(np.bincount(coded[_ROW].to_numpy(), minlength=len(ids)))))
     codes = coded["code"].cast(pl.Int64).to_numpy()
@@ -279,7 +270,7 @@ def _read_ids(frame: pl.DataFrame, column: str, source: str) -> pl.Series:
 
 
 def _is_no_text(dtype: pl.DataType) -> bool:
-    """Return whether values of this type cannot be written as texts."""
+    """Return whether values of this type cannot be cast to texts."""
     return dtype.is_nested() or dtype in (pl.Binary, pl.Object, pl.Duration)
 
 
@@ -306,30 +297,27 @@ def _values(cells: pl.Series, column: str, separator: str, absent: list[str], so
     texts = _as_lists(cells, separator, source)
     rows = pl.DataFrame({_ROW: np.arange(len(cells)), _NAME: texts}).explode(_NAME)
     rows = rows.with_columns(pl.col(_NAME).str.strip_chars()).drop_nulls()
+    rows = rows.filter(~pl.col(_NAME).str.to_lowercase().is_in(absent))
     lowered = rows[_NAME].str.to_lowercase()
-    rows, lowered = rows.filter(~lowered.is_in(absent)), lowered.filter(~lowered.is_in(absent))
-    if len(rows) and lowered.is_in([*_TRUE, *_FALSE]).all():
+    if len(rows) and lowered.is_in([*_TRUE, "false", "no"]).all():
         rows = rows.filter(lowered.is_in(_TRUE)).with_columns(pl.lit(column).alias(_NAME))
     return rows
 
 
 def _as_lists(cells: pl.Series, separator: str, source: str) -> pl.Series:
+    if isinstance(cells.dtype, pl.Array):
+        cells = cells.arr.to_list()
     dtype = cells.dtype
-    if isinstance(dtype, pl.Array):
-        cells, dtype = cells.arr.to_list(), pl.List(dtype.inner)
-    if isinstance(dtype, pl.List):
-        inner = pl.Series([], dtype=dtype.inner).dtype
-        if _is_no_text(inner):
-            raise DataError(f"{cells.name} is of type {dtype}", where=source, expected="texts, or lists of texts")
-        texts = cells.cast(pl.List(pl.String))
-        return texts.list.eval(pl.element().str.strip_suffix(".0")) if inner.is_float() else texts
-    if _is_no_text(dtype):
+    is_list = isinstance(dtype, pl.List)
+    inner = pl.Series([], dtype=dtype.inner).dtype if isinstance(dtype, pl.List) else dtype
+    if _is_no_text(inner):
         raise DataError(f"{cells.name} is of type {dtype}", where=source, expected="texts, or lists of texts")
-    texts = cells.cast(pl.String)
-    if dtype.is_float():
+    texts = cells.cast(pl.List(pl.String) if is_list else pl.String)
+    if is_list:
+        return texts.list.eval(pl.element().str.strip_suffix(".0")) if inner.is_float() else texts
+    if inner.is_float():
         return texts.str.strip_suffix(".0").str.split(separator)
-    listed = texts.str.strip_chars().str.starts_with("[") & texts.str.strip_chars().str.ends_with("]")
-    if listed.any():  # a list in some rows, a text in others
+    if texts.str.contains(r"^\s*\[[\s\S]*\]\s*$").any():  # a list in some rows, a text in others
         return pl.Series(cells.name, [_split(text, separator) for text in texts], dtype=pl.List(pl.String))
     return texts.str.split(separator)
 
@@ -373,14 +361,14 @@ def _separators(cells: Iterable[pl.Series], separator: str) -> Iterator[str]:
                 break
 
 
-def _vocabulary(pairs: pl.DataFrame, columns: Mapping[str, Sequence[str]], source: str, *, asked: bool) -> Vocabulary:
+def _vocabulary(pairs: pl.DataFrame, columns: Mapping[str, Sequence[str]], source: str, *, named: bool) -> Vocabulary:
     if pairs.is_empty():
         raise DataError("found no keyword in any column", where=source, expected="annotations in at least one row")
     names: dict[str, list[str]] = {group: [] for group in columns}
     for group, name in pairs.select(_GROUP, _NAME).unique().iter_rows():
         names[group].append(name)
     empty = [group for group in names if not names[group]]
-    if empty and asked:
+    if empty and named:
         shown = ", ".join(f"{group} ({', '.join(columns[group])})" for group in empty[:_LISTED])
         raise DataError(
             f"{plural(len(empty), 'group has', 'groups have')} no keyword: {shown}",
@@ -393,23 +381,11 @@ def _vocabulary(pairs: pl.DataFrame, columns: Mapping[str, Sequence[str]], sourc
 def annotations_corpus(annotations: Annotations) -> Corpus:
     """Return a text of each item's keywords by group: ``bicyclist, entering ego path; urban``."""
     vocabulary = annotations.vocabulary
-    spoken = [keyword.name.replace("_", " ") for keyword in vocabulary.keywords]
-    group_of = [keyword.group for keyword in vocabulary.keywords]
-    ids, texts, skipped = [], [], []
-    for row, id_ in enumerate(annotations.ids):
-        parts: dict[str, list[str]] = {}
-        for code in annotations.codes[annotations.starts[row] : annotations.starts[row + 1]].tolist():
-            parts.setdefault(group_of[code], []).append(spoken[code])
-        if parts:
-            ids.append(id_)
-            texts.append("; ".join(", ".join(names) for names in parts.values()))
-        else:
-            skipped.append(id_)
-    return Corpus(
-        pl.Series("id", ids, dtype=pl.String),
-        pl.Series("text", texts, dtype=pl.String),
-        vocabulary.groups,
-        "; ",
-        annotations.source,
-        skipped,
-    )
+    texts = []
+    for first, last in pairwise(annotations.starts.tolist()):
+        groups = vocabulary.by_group(annotations.codes[first:last].tolist()).values()
+        texts.append("; ".join(", ".join(names) for names in groups).replace("_", " "))
+    rows = pl.DataFrame({"id": annotations.ids.cast(pl.String), "text": pl.Series(texts, dtype=pl.String)})
+    named = np.diff(annotations.starts) > 0
+    known, skipped = rows.filter(named), rows.filter(~named)["id"].to_list()
+    return Corpus(known["id"], known["text"], vocabulary.groups, "; ", annotations.source, skipped)

@@ -17,7 +17,7 @@ import numpy as np
 import polars as pl
 
 from rankjury.core.text import join_names, plural
-from rankjury.core.types import Floats, Gold, Ints, Ranking, Runs, freeze, gathered, places_in
+from rankjury.core.types import Floats, Gold, Ints, Ranking, Runs, cut_rows, freeze, gathered, places_in
 from rankjury.core.validation import check_arguments
 from rankjury.errors import DataError, UnknownName, UsageError
 from rankjury.evaluation.shared_ids import IdSample, SharedIds, no_item_in_common
@@ -99,17 +99,13 @@ class Predicates:
         return self.codes[self.starts[query] : self.starts[query + 1]]
 
     @cached_property
-    def _alike(self) -> tuple[list[Ints], Ints]:
+    def _sets(self) -> tuple[list[Ints], Ints]:
         """The distinct keyword sets, and the index of each query's set."""
         numbers: dict[bytes, int] = {}
-        sets: list[Ints] = []
-        which = np.empty(len(self), dtype=np.int64)
-        for query in range(len(self)):
-            codes = self.codes_of(query)
-            which[query] = numbers.setdefault(codes.tobytes(), len(sets))
-            if which[query] == len(sets):
-                sets.append(codes)
-        return sets, which
+        every = [self.codes_of(query) for query in range(len(self))]
+        which = [numbers.setdefault(codes.tobytes(), len(numbers)) for codes in every]
+        first = np.unique(np.array(which, dtype=np.int64), return_index=True)[1]
+        return [every[query] for query in first.tolist()], np.array(which, dtype=np.int64)
 
     def met_by(self, rows: Ints, items: Ints) -> Ints:
         """Return for pairs of query row and item row how many of the query's keywords the item has."""
@@ -131,16 +127,15 @@ class Predicates:
     @cached_property
     def levels(self) -> Runs:
         """Number of relevant items of each grade for every query, best grade first."""
-        sets, which = self._alike
-        counts = [np.zeros(self._grades(codes.size).size, dtype=np.int64) for codes in sets]
+        sets, which = self._sets
+        grades_of_sets = [self._grades(codes.size) for codes in sets]
+        of_set = np.concatenate(([0], np.cumsum([grades.size for grades in grades_of_sets], dtype=np.int64)))
+        counts = np.zeros(of_set[-1], dtype=np.int64)
         for members, codes in self._blocks():
             for level, bits in enumerate(self._levels(codes)):
-                for member, number in zip(members, np.bitwise_count(bits).sum(axis=1, dtype=np.int64), strict=True):
-                    counts[member][level] = number
-        lengths = np.array([levels.size for levels in counts], dtype=np.int64)
-        starts, at = gathered(np.concatenate(([0], np.cumsum(lengths))), which)
-        numbers = np.concatenate([np.empty(0, np.int64), *counts])[at]
-        grades = np.concatenate([np.empty(0), *(self._grades(codes.size) for codes in sets)])[at]
+                counts[of_set[members] + level] = np.bitwise_count(bits).sum(axis=1, dtype=np.int64)
+        starts, at = gathered(of_set, which)
+        numbers, grades = counts[at], np.concatenate([np.empty(0), *grades_of_sets])[at]
         if self.own is not None:  # an item has all keywords of its own: it is of the best grade
             numbers[starts[:-1][self.own >= 0]] -= 1
         return Runs(starts, grades, numbers)
@@ -148,8 +143,7 @@ class Predicates:
     @cached_property
     def relevant_counts(self) -> Ints:
         """Number of relevant items of every query."""
-        total = np.concatenate(([0], np.cumsum(self.levels.counts)))
-        return total[self.levels.starts[1:]] - total[self.levels.starts[:-1]]
+        return np.diff(np.concatenate(([0], np.cumsum(self.levels.counts)))[self.levels.starts])
 
     def gold(self) -> Gold:
         """Return the gold with every relevant item."""
@@ -160,7 +154,7 @@ class Predicates:
                 blocks.append((members[row], place, np.full(place.size, grade)))
         member, places, grades = (np.concatenate(parts) for parts in zip(*blocks, strict=True))
         order = np.lexsort((places, member))
-        sets, which = self._alike
+        sets, which = self._sets
         of_set = np.concatenate(([0], np.cumsum(np.bincount(member, minlength=len(sets)))))
         starts, at = gathered(of_set, which)
         places, grades = places[order][at], grades[order][at]
@@ -173,15 +167,9 @@ class Predicates:
 
     def gold_by_number(self) -> Gold:
         """Return a gold with counts only; relevant items are looked up for those that a ranking contains."""
+        nothing = np.zeros(len(self) + 1, dtype=np.int64), self.annotations.ids[:0], np.empty(0)
         return Gold(
-            self.queries,
-            np.zeros(len(self) + 1, dtype=np.int64),
-            self.annotations.ids[:0],
-            np.empty(0),
-            complete=True,
-            counted=self.levels,
-            lookup=self.gold_for,
-            source=self.source,
+            self.queries, *nothing, complete=True, counted=self.levels, lookup=self.gold_for, source=self.source
         )
 
     def gold_for(self, ranking: Ranking) -> Gold:
@@ -191,39 +179,30 @@ class Predicates:
         at = np.flatnonzero(rows >= 0)
         known = self.annotations.rows_of(ranking.items)
         if not (known >= 0).any():
-            ids = SharedIds(
-                IdSample.of(self.annotations.ids.cast(pl.String)), IdSample.of(ranking.items.cast(pl.String))
-            )
+            ids = SharedIds(*(IdSample.of(ids.cast(pl.String)) for ids in (self.annotations.ids, ranking.items)))
             if ids.surely_disjoint:
                 raise no_item_in_common(ids, f"{self.source} × {ranking.source}")
         items = known[at]
-        blocks = [slice(first, first + _PAIRS_AT_ONCE) for first in range(0, at.size, _PAIRS_AT_ONCE)]
-        grades = np.concatenate([np.empty(0), *(self.grades_of(rows[at[block]], items[block]) for block in blocks)])
+        grades = np.zeros(at.size)
+        for first, last in cut_rows(at.size, _PAIRS_AT_ONCE):
+            grades[first:last] = self.grades_of(rows[at[first:last]], items[first:last])
         relevant = np.flatnonzero(grades)
         pairs = rows[at[relevant]] * len(self.annotations) + items[relevant]
         order = relevant[np.unique(pairs, return_index=True)[1]]  # by query; duplicates of a ranking are here once
         starts = np.concatenate(([0], np.cumsum(np.bincount(rows[at[order]], minlength=len(self)))))
-        return Gold(
-            self.queries,
-            starts.astype(np.int64),
-            ranking.items.gather(at[order]),
-            grades[order],
-            complete=True,
-            counted=self.levels,
-            source=self.source,
-        )
+        listed = starts.astype(np.int64), ranking.items.gather(at[order]), grades[order]
+        return Gold(self.queries, *listed, complete=True, counted=self.levels, source=self.source)
 
     def _blocks(self) -> Iterator[tuple[Ints, Ints]]:
         """Yield blocks of keyword sets of equal size: their indices and their keywords, one row per set."""
-        sets = self._alike[0]
+        sets = self._sets[0]
         sizes = np.array([codes.size for codes in sets], dtype=np.int64)
         words = max(1, self.annotations.bits.shape[1])
-        for size in np.unique(sizes):
+        for size in np.unique(sizes).tolist():
             members = np.flatnonzero(sizes == size)
-            step = max(1, _WORDS_AT_ONCE // (words * max(1, int(size))))
-            for first in range(0, members.size, step):
-                some = members[first : first + step]
-                yield some, np.array([sets[member] for member in some], dtype=np.int64).reshape(some.size, int(size))
+            for first, last in cut_rows(members.size, max(1, _WORDS_AT_ONCE // (words * max(1, size)))):
+                block = members[first:last]
+                yield block, np.array([sets[member] for member in block], dtype=np.int64).reshape(block.size, size)
 
     def _grades(self, asked: int) -> Floats:
         """Return the possible grades for this number of keywords, best first."""
@@ -235,10 +214,10 @@ class Predicates:
         """Yield the items of each grade as bits, best grade first, one row per set."""
         asked = codes.shape[1]
         if not asked:
-            every = np.full(self.annotations.bits.shape[1], ~np.uint64(0))
+            every = np.full((len(codes), self.annotations.bits.shape[1]), ~np.uint64(0))
             if rest := len(self.annotations) % WORD_BITS:
-                every[-1] = np.uint64((1 << rest) - 1)
-            yield np.repeat(every[None], len(codes), axis=0)
+                every[:, -1] = np.uint64((1 << rest) - 1)
+            yield every
             return
         rows = self.annotations.bits[codes]
         needed = self.match.needed(asked)

@@ -33,14 +33,9 @@ class MappedKeyword(Record):
     """What the n-gram was compared with: the keyword's name, or a phrase that means it."""
 
     def to_json(self) -> dict[str, Any]:
-        return {
-            "keyword": self.keyword.name,
-            "group": self.keyword.group,
-            "ngram": self.ngram,
-            "score": self.score,
-            "method": self.method,
-            "spelling": self.spelling,
-        }
+        names = ("ngram", "score", "method", "spelling")
+        keyword = {"keyword": self.keyword.name, "group": self.keyword.group}
+        return keyword | {name: getattr(self, name) for name in names}
 
 
 @dataclass(frozen=True)
@@ -174,8 +169,6 @@ def map_texts(
     dropped, so that night is not taken for the nearest kind of vehicle. ``mapper`` is for one that was made before.
     ``progress`` is called with how many steps are done, and of how many.
     """
-    from rankjury.labeling.keywords.mapping import resolve_candidates
-
     if isinstance(texts, str):
         raise UsageError(f"the texts are the text {texts!r}", expected=f"a list: [{texts!r}]")
     settings = settings or MappingSettings()
@@ -185,11 +178,11 @@ def map_texts(
     mapper = mapper if mapper is not None else make_mapper(vocabulary, settings)
     different = list(dict.fromkeys(texts))
     candidates = mapper.candidates(different, Progress.of(progress))
-    found = {
+    extractions = {
         text: resolve_candidates(text, near, vocabulary, settings.method, groups)
         for text, near in zip(different, candidates, strict=True)
     }
-    return [found[text] for text in texts]
+    return [extractions[text] for text in texts]
 
 
 def add_nearest(
@@ -198,18 +191,10 @@ def add_nearest(
     """Add the nearest keywords of these groups to a text without keywords; return others unchanged."""
     if extraction.mapped:
         return extraction
-    near = (
-        MappedKeyword(
-            vocabulary.keywords[candidate.number], candidate.ngram, candidate.score, method, candidate.spelling
-        )
-        for candidate in mapper.nearest(extraction.text, len(vocabulary))
-        if not candidate.sharing
-    )
+    candidates = mapper.nearest(extraction.text, len(vocabulary))
+    near = (_mapped(candidate, vocabulary, method) for candidate in candidates if not candidate.sharing)
     fitting = [mapped for mapped in near if groups is None or mapped.keyword.group in groups]
     return replace(extraction, nearest=tuple(fitting[:_NEAREST_SHOWN]))
-
-
-_NAMED = 3
 
 
 def resolve_candidates(
@@ -222,29 +207,29 @@ def resolve_candidates(
     its words are taken then; so is a part that several keywords share. Of what is left, keywords of groups that are not
     among ``groups`` are dropped as well.
     """
-    standing: list[Candidate] = []
-    kept: dict[int, Candidate] = {}
+    winners: list[Candidate] = []
+    best: dict[int, Candidate] = {}
     dropped: list[tuple[Candidate, str]] = []
-    for candidate_ in sorted((_counting(candidate, vocabulary, groups) for candidate in candidates), key=_order):
-        winner = next(
-            (other for other in standing if candidate_.start < other.end and other.start < candidate_.end), None
-        )
-        if candidate_.sharing:
-            dropped.append((candidate_, _shared(candidate_, vocabulary)))
+    for rival in sorted((_prefer_groups(candidate, vocabulary, groups) for candidate in candidates), key=_order):
+        winner = next((other for other in winners if rival.start < other.end and other.start < rival.end), None)
+        if rival.sharing:
+            names = [vocabulary.keywords[number].name for number in rival.sharing]
+            shown = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+            dropped.append((rival, f"{rival.ngram!r} is only a part, which {shown} share"))
         elif winner is not None:
-            dropped.append((candidate_, _overlapping(candidate_, winner, vocabulary)))
+            dropped.append((rival, _overlapping(rival, winner, vocabulary)))
         else:
-            standing.append(candidate_)
-            earlier = kept.setdefault(candidate_.number, candidate_)
-            if earlier is not candidate_:
-                dropped.append((candidate_, f"found already, by {earlier.ngram!r} ({earlier.score:.2f})"))
-    dropped += _beaten(kept, vocabulary)
-    for number, candidate_ in list(kept.items()):
+            winners.append(rival)
+            earlier = best.setdefault(rival.number, rival)
+            if earlier is not rival:
+                dropped.append((rival, f"found already, by {earlier.ngram!r} ({earlier.score:.2f})"))
+    dropped += _beaten(best, vocabulary)
+    for number, candidate in list(best.items()):
         group = vocabulary.keywords[number].group
         if groups is not None and group not in groups:
-            dropped.append((candidate_, f"{group} is not selected"))
-            del kept[number]
-    in_place = sorted(kept.values(), key=lambda candidate: candidate.start)
+            dropped.append((candidate, f"{group} is not selected"))
+            del best[number]
+    in_place = sorted(best.values(), key=lambda candidate: candidate.start)
     lost = sorted(dropped, key=lambda pair: _order(pair[0]))
     return Extraction(
         text,
@@ -253,7 +238,7 @@ def resolve_candidates(
     )
 
 
-def _counting(candidate: Candidate, vocabulary: Vocabulary, groups: Sequence[str] | None) -> Candidate:
+def _prefer_groups(candidate: Candidate, vocabulary: Vocabulary, groups: Sequence[str] | None) -> Candidate:
     """Return the candidate, or an equally good keyword of a selected group."""
     if groups is None or vocabulary.keywords[candidate.number].group in groups:
         return candidate
@@ -277,12 +262,6 @@ def _order(candidate: Candidate) -> tuple[bool, float, int, int, int]:
     return not candidate.literal, -candidate.score, candidate.start - candidate.end, candidate.start, candidate.number
 
 
-def _shared(candidate: Candidate, vocabulary: Vocabulary) -> str:
-    names = [vocabulary.keywords[number].name for number in candidate.sharing]
-    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-    return f"{candidate.ngram!r} is only a part, which {', '.join(names[:_NAMED])}{more} share"
-
-
 def _overlapping(candidate: Candidate, winner: Candidate, vocabulary: Vocabulary) -> str:
     name = vocabulary.keywords[winner.number].name
     if winner.number == candidate.number:
@@ -300,16 +279,15 @@ def _overlapping(candidate: Candidate, winner: Candidate, vocabulary: Vocabulary
     return f"overlaps {winner.ngram!r}, which {how}"
 
 
-def _beaten(kept: dict[int, Candidate], vocabulary: Vocabulary) -> Iterator[tuple[Candidate, str]]:
+def _beaten(best: dict[int, Candidate], vocabulary: Vocabulary) -> Iterator[tuple[Candidate, str]]:
     """Yield keywords that were beaten by another for the same words."""
-    for winner in kept.values():
+    for winner in best.values():
         for candidate in winner.beaten:
-            if candidate.number in kept:
-                continue
-            mine, other = vocabulary.keywords[winner.number], vocabulary.keywords[candidate.number]
-            name = mine.name if mine.name != other.name else str(mine)
-            how = "is nearer to" if winner.score > candidate.score else "may as well mean"
-            yield candidate, f"{winner.ngram!r} {how} {name} ({winner.score:.2f})"
+            if candidate.number not in best:
+                mine, other = vocabulary.keywords[winner.number], vocabulary.keywords[candidate.number]
+                name = mine.name if mine.name != other.name else str(mine)
+                how = "is nearer to" if winner.score > candidate.score else "may as well mean"
+                yield candidate, f"{winner.ngram!r} {how} {name} ({winner.score:.2f})"
 
 
 def _mapped(candidate: Candidate, vocabulary: Vocabulary, method: str) -> MappedKeyword:

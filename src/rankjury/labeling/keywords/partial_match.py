@@ -14,7 +14,7 @@ import numpy as np
 import polars as pl
 
 from rankjury.core.convert import ITEM, QUERY, SCORE
-from rankjury.core.types import Bools, Floats, Ints, Ranking, gathered
+from rankjury.core.types import Bools, Floats, Ints, Ranking, gathered, places_in
 from rankjury.core.validation import Record
 from rankjury.evaluation.query_lists import require_scores, top_rows
 from rankjury.evaluation.sections import Section
@@ -142,34 +142,26 @@ class PartialMatches(Section):
         return next((query_matches for query_matches in self.queries if query_matches.query == query), None)
 
 
-_QUERIES_KEPT = 500
-_INSTEAD_KEPT = 3
-_LOOK_ALIKES_KEPT = 10
+_QUERIES_LISTED = 500
+_SUBSTITUTES = 3
+_LOOK_ALIKES = 10
 
 
 @dataclass(frozen=True, eq=False)
 class _ResultPairs:
-    """Results as arrays: each with its query's row, its item's row (−1: not annotated), and what it has.
+    """Results as arrays, and as ``frame``: each with its query's row, its item's row (−1: not annotated), and matches.
 
-    The keywords that result i's query asks for are ``asked[starts[i]:starts[i + 1]]``.
+    The keywords that result i's query asks for are ``wanted[starts[i]:starts[i + 1]]``.
     """
 
+    frame: pl.DataFrame
     query: Ints
     item: Ints
     starts: Ints
-    asked: Ints
+    wanted: Ints
     has: Bools
     relevant: Bools
     shown: Bools
-
-    @property
-    def met(self) -> Ints:
-        total = np.concatenate(([0], np.cumsum(self.has)))
-        return np.asarray(np.diff(total[self.starts]), dtype=np.int64)
-
-    def of_result(self) -> Ints:
-        """Which result each entry of ``asked`` is of."""
-        return np.repeat(np.arange(self.query.size), np.diff(self.starts))
 
 
 def partial_matches(
@@ -190,98 +182,80 @@ def partial_matches(
     if threshold is not None:
         require_scores(ranking)
     frame = top_rows(ranking, predicates.queries, k if predicates.own is None else k + 1, ties)
-    pairs, frame = _pairs(predicates, frame, k, threshold)
-    met, asked = pairs.met[pairs.shown], np.diff(pairs.starts)[pairs.shown]
-    whole, none = int((met == asked).sum()), int(((met == 0) & (asked > 0)).sum())
+    pairs = _pairs(predicates, frame, k, threshold)
+    total = np.concatenate(([0], np.cumsum(pairs.has)))
+    met, wanted = np.diff(total[pairs.starts])[pairs.shown], np.diff(pairs.starts)[pairs.shown]
+    whole, none = int((met == wanted).sum()), int(((met == 0) & (wanted > 0)).sum())
     keywords = tuple(
         sorted(_keywords(predicates, pairs), key=lambda missed: (-missed.lacking, -missed.results, missed.name))
     )
-    unknown = tuple(frame[ITEM].filter(pl.Series(pairs.item < 0)).unique().sort())
+    unknown = tuple(pairs.frame[ITEM].filter(pl.Series(pairs.item < 0)).unique().sort())
     return PartialMatches(
         k,
         threshold,
         ResultCounts(whole, met.size - whole - none, none),
         keywords,
         tuple(_groups(predicates, keywords)),
-        tuple(_looked(predicates, pairs, frame, kept, scored=ranking.has_scores)),
-        None if everything is None else _alike(predicates, pairs, everything),
-        tuple(_look_alikes(predicates, pairs, frame)) if ranking.has_scores else (),
+        tuple(_query_matches(predicates, pairs, kept, scored=ranking.has_scores)),
+        None if everything is None else _context_similarity(predicates, pairs, everything),
+        tuple(_look_alikes(predicates, pairs)) if ranking.has_scores else (),
         len(unknown),
         unknown,
     )
 
 
-def _pairs(
-    predicates: Predicates, frame: pl.DataFrame, k: int, threshold: float | None
-) -> tuple[_ResultPairs, pl.DataFrame]:
-    numbers = pl.DataFrame({QUERY: predicates.queries.cast(pl.String), "row": np.arange(len(predicates))})
-    frame = frame.join(numbers, on=QUERY, maintain_order="left")
-    query, item = frame["row"].to_numpy(), predicates.annotations.rows_of(frame[ITEM])
+def _pairs(predicates: Predicates, frame: pl.DataFrame, k: int, threshold: float | None) -> _ResultPairs:
+    rows = pl.Series("row", places_in(predicates.queries.cast(pl.String), frame[QUERY]))
+    frame = frame.with_columns(rows, pl.Series("item", predicates.annotations.rows_of(frame[ITEM])))
     if predicates.own is not None:
-        others = (item != predicates.own[query]) | (item < 0)
-        frame, query, item = frame.filter(pl.Series(others)), query[others], item[others]
-    frame = frame.with_columns(pl.int_range(1, pl.len() + 1).over(QUERY).alias("rank"))
-    kept = frame["rank"].to_numpy() <= k
-    frame, query, item = frame.filter(pl.Series(kept)), query[kept], item[kept]
+        own = pl.Series(predicates.own[frame["row"].to_numpy()])
+        frame = frame.filter((pl.col("item") != own) | (pl.col("item") < 0))
+    frame = frame.with_columns(pl.int_range(1, pl.len() + 1).over(QUERY).alias("rank")).filter(pl.col("rank") <= k)
+    query, item = frame["row"].to_numpy(), frame["item"].to_numpy()
     starts, at = gathered(predicates.starts, query)
-    asked = predicates.codes[at]
+    wanted = predicates.codes[at]
+    has = predicates.annotations.have(np.repeat(item, np.diff(starts)), wanted)
     shown = np.ones(query.size, dtype=bool) if threshold is None else frame[SCORE].to_numpy() >= threshold
-    pairs = _ResultPairs(
-        query,
-        item,
-        starts,
-        asked,
-        predicates.annotations.have(np.repeat(item, np.diff(starts)), asked),
-        predicates.grades_of(query, item) == 1.0,
-        shown,
-    )
-    return pairs, frame
+    return _ResultPairs(frame, query, item, starts, wanted, has, predicates.grades_of(query, item) == 1.0, shown)
 
 
 def _keywords(predicates: Predicates, pairs: _ResultPairs) -> Iterator[MissedKeyword]:
     """Yield every keyword of a query."""
     vocabulary = predicates.annotations.vocabulary
     size = len(vocabulary)
-    of_result = pairs.of_result()
-    shown = pairs.shown[of_result]
+    result = np.repeat(np.arange(pairs.query.size), np.diff(pairs.starts))
+    shown = pairs.shown[result]
     lacking = shown & ~pairs.has
     queries = np.bincount(predicates.codes, minlength=size)
-    results = np.bincount(pairs.asked[shown], minlength=size)
-    missed = np.bincount(pairs.asked[lacking], minlength=size)
-    results_lacking = of_result[lacking]
-    instead = _instead(predicates, pairs.asked[lacking], pairs.query[results_lacking], pairs.item[results_lacking])
-    for code in np.flatnonzero(queries):
-        yield MissedKeyword(
-            str(vocabulary.keywords[code]),
-            int(queries[code]),
-            int(results[code]),
-            int(missed[code]),
-            vocabulary.keywords[code].group,
-            tuple(Substitute(vocabulary.keywords[other].name, number) for other, number in instead.get(int(code), ())),
-        )
+    results = np.bincount(pairs.wanted[shown], minlength=size)
+    missed = np.bincount(pairs.wanted[lacking], minlength=size)
+    rows = result[lacking]
+    substitutes = _substitutes(predicates, pairs.wanted[lacking], pairs.query[rows], pairs.item[rows])
+    for code in np.flatnonzero(queries).tolist():
+        keyword = vocabulary.keywords[code]
+        counts = int(queries[code]), int(results[code]), int(missed[code])
+        yield MissedKeyword(str(keyword), *counts, keyword.group, tuple(substitutes.get(code, ())))
 
 
-def _instead(predicates: Predicates, asked: Ints, queries: Ints, items: Ints) -> dict[int, list[tuple[int, int]]]:
-    """Return for each lacking keyword the other keywords of its group that the items have, with counts."""
+def _substitutes(predicates: Predicates, lacked: Ints, queries: Ints, items: Ints) -> dict[int, list[Substitute]]:
+    """Return for each lacking keyword the most frequent other keywords of its group that the items have."""
     annotations = predicates.annotations
     known = items >= 0
-    asked, queries, items = asked[known], queries[known], items[known]
-    starts, at = gathered(annotations.starts, items)
-    found = annotations.codes[at]
+    starts, at = gathered(annotations.starts, items[known])
+    codes = annotations.codes[at]
     groups = np.array(annotations.vocabulary.group_numbers)
-    lacked = np.repeat(asked, np.diff(starts))
+    lacked, queries = (np.repeat(column[known], np.diff(starts)) for column in (lacked, queries))
     size = len(annotations.vocabulary)
     of_query = np.repeat(np.arange(len(predicates)), np.diff(predicates.starts))
-    wanted = np.isin(np.repeat(queries, np.diff(starts)) * size + found, of_query * size + predicates.codes)
-    same = (groups[found] == groups[lacked]) & ~wanted
-    pairs, numbers = np.unique(np.stack([lacked[same], found[same]], axis=1), axis=0, return_counts=True)
-    by_keyword: dict[int, list[tuple[int, int]]] = {}
-    for (code, other), number in zip(pairs.tolist(), numbers.tolist(), strict=True):
-        by_keyword.setdefault(code, []).append((other, number))
-    return {
-        code: sorted(others, key=lambda pair: (-pair[1], pair[0]))[:_INSTEAD_KEPT]
-        for code, others in by_keyword.items()
-    }
+    wanted = np.isin(queries * size + codes, of_query * size + predicates.codes)
+    same = (groups[codes] == groups[lacked]) & ~wanted
+    pairs, numbers = np.unique(np.stack([lacked[same], codes[same]], axis=1), axis=0, return_counts=True)
+    by_keyword: dict[int, list[Substitute]] = {}
+    for row in np.argsort(-numbers, kind="stable").tolist():
+        code, other = pairs[row].tolist()
+        substitute = Substitute(annotations.vocabulary.keywords[other].name, int(numbers[row]))
+        by_keyword.setdefault(code, []).append(substitute)
+    return {code: others[:_SUBSTITUTES] for code, others in by_keyword.items()}
 
 
 def _groups(predicates: Predicates, keywords: tuple[MissedKeyword, ...]) -> Iterator[MissedKeyword]:
@@ -296,46 +270,42 @@ def _groups(predicates: Predicates, keywords: tuple[MissedKeyword, ...]) -> Iter
             yield MissedKeyword(group, int((asking == number).sum()), results, lacking)
 
 
-def _looked(
-    predicates: Predicates, pairs: _ResultPairs, frame: pl.DataFrame, kept: Collection[str], *, scored: bool
+def _query_matches(
+    predicates: Predicates, pairs: _ResultPairs, kept: Collection[str], *, scored: bool
 ) -> Iterator[QueryMatches]:
     ids = predicates.queries.cast(pl.String)
-    place = ids.rank("ordinal").to_numpy()
-    order = [row for row in ids.arg_sort().to_list() if place[row] <= _QUERIES_KEPT or ids[row] in kept]
     by_query = np.argsort(pairs.query, kind="stable")
     bounds = np.searchsorted(pairs.query[by_query], np.arange(len(predicates) + 1))
-    items, ranks, scores = frame[ITEM].to_list(), frame["rank"].to_list(), frame[SCORE].to_list()
+    items, ranks, scores = (pairs.frame[name].to_list() for name in (ITEM, "rank", SCORE))
     relevant = predicates.levels.counts[predicates.levels.starts[:-1]]  # of the best grade, as results are marked
     names = [str(keyword) for keyword in predicates.annotations.vocabulary.keywords]
-    for query in order:
-        asked = tuple(names[code] for code in predicates.codes_of(query).tolist())
-        results = [
-            ResultMatch(
-                items[at],
-                ranks[at],
-                scores[at] if scored else None,
-                tuple(compress(asked, pairs.has[pairs.starts[at] : pairs.starts[at + 1]])),
-                tuple(compress(asked, ~pairs.has[pairs.starts[at] : pairs.starts[at + 1]])),
-                bool(pairs.relevant[at]),
-                bool(pairs.shown[at]),
-                bool(pairs.item[at] >= 0),
-            )
-            for at in by_query[bounds[query] : bounds[query + 1]].tolist()
-        ]
-        yield QueryMatches(str(predicates.queries[query]), asked, int(relevant[query]), tuple(results))
+    for place, query in enumerate(ids.arg_sort().to_list()):
+        if place >= _QUERIES_LISTED and ids[query] not in kept:
+            continue
+        wanted = tuple(names[code] for code in predicates.codes_of(query).tolist())
+        results = []
+        for at in by_query[bounds[query] : bounds[query + 1]].tolist():
+            has = pairs.has[pairs.starts[at] : pairs.starts[at + 1]]
+            score = scores[at] if scored else None
+            marks = bool(pairs.relevant[at]), bool(pairs.shown[at]), bool(pairs.item[at] >= 0)
+            matches = tuple(compress(wanted, has)), tuple(compress(wanted, ~has))
+            results.append(ResultMatch(items[at], ranks[at], score, *matches, *marks))
+        yield QueryMatches(ids[query], wanted, int(relevant[query]), tuple(results))
 
 
-def _look_alikes(predicates: Predicates, pairs: _ResultPairs, frame: pl.DataFrame) -> Iterator[LookAlike]:
+def _look_alikes(predicates: Predicates, pairs: _ResultPairs) -> Iterator[LookAlike]:
     wrong = pl.Series(pairs.shown & ~pairs.relevant & (pairs.item >= 0))
-    best = frame.with_row_index("at").filter(wrong).sort(SCORE, QUERY, ITEM, descending=[True, False, False])
+    best = pairs.frame.with_row_index("at").filter(wrong).sort(SCORE, QUERY, ITEM, descending=[True, False, False])
     names = predicates.annotations.vocabulary.keywords
-    for at, query, item, score in best.head(_LOOK_ALIKES_KEPT).select("at", QUERY, ITEM, SCORE).iter_rows():
+    for at, query, item, score in best.head(_LOOK_ALIKES).select("at", QUERY, ITEM, SCORE).iter_rows():
         part = slice(pairs.starts[at], pairs.starts[at + 1])
-        lacks = tuple(names[code].name for code in pairs.asked[part][~pairs.has[part]].tolist())
+        lacks = tuple(names[code].name for code in pairs.wanted[part][~pairs.has[part]].tolist())
         yield LookAlike(query, item, score, lacks)
 
 
-def _alike(predicates: Predicates, pairs: _ResultPairs, everything: Annotations) -> ContextSimilarity | None:
+def _context_similarity(
+    predicates: Predicates, pairs: _ResultPairs, everything: Annotations
+) -> ContextSimilarity | None:
     """Return the shares of the query item's other keywords, averaged over results and over all items."""
     counted = predicates.annotations.vocabulary.groups
     groups = tuple(group for group in everything.vocabulary.groups if group not in counted)
@@ -352,8 +322,8 @@ def _alike(predicates: Predicates, pairs: _ResultPairs, everything: Annotations)
     relevant = pairs.relevant[known]
     per_keyword = (others.frequencies[asking.codes] - 1) / max(1, len(others) - 1)
     by_chance = np.zeros(sizes.size)
-    asked = np.flatnonzero(sizes)
-    by_chance[asked] = np.add.reduceat(per_keyword, asking.starts[asked]) / sizes[asked]
+    filled = np.flatnonzero(sizes)
+    by_chance[filled] = np.add.reduceat(per_keyword, asking.starts[filled]) / sizes[filled]
     anything = by_chance[pairs.query[known]]
     return ContextSimilarity(_mean(shares[relevant]), _mean(shares[~relevant]), fsum(anything) / anything.size, groups)
 

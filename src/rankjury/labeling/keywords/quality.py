@@ -4,7 +4,7 @@ Labelled texts are rows such as ``{"query_id": "t01", "text": "…", "keywords":
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence, Set as AbstractSet
+from collections.abc import Sequence, Set as AbstractSet
 from dataclasses import dataclass
 from math import fsum, nan
 from pathlib import Path
@@ -71,30 +71,6 @@ def quality(found: Numbers, given: Numbers) -> MappingQuality:
     )
 
 
-def quality_by_group(found: Numbers, given: Numbers, vocabulary: Vocabulary) -> dict[str, MappingQuality]:
-    """Return the quality within each group of the vocabulary."""
-    members: Mapping[str, set[int]] = {group: set() for group in vocabulary.groups}
-    for number, keyword in enumerate(vocabulary.keywords):
-        members[keyword.group].add(number)
-    return {
-        group: quality([keywords & numbers for keywords in found], [keywords & numbers for keywords in given])
-        for group, numbers in members.items()
-    }
-
-
-def mistakes(texts: Sequence[str], found: Numbers, given: Numbers, vocabulary: Vocabulary) -> list[MappingMistake]:
-    """Return the texts with missed or wrong keywords, in their order."""
-
-    def named(numbers: Iterable[int]) -> tuple[Keyword, ...]:
-        return tuple(vocabulary.keywords[number] for number in sorted(numbers))
-
-    return [
-        MappingMistake(text, named(theirs - mine), named(mine - theirs))
-        for text, mine, theirs in zip(texts, found, given, strict=True)
-        if mine != theirs
-    ]
-
-
 @dataclass(frozen=True)
 class MappingComparison:
     """Found and given keywords within the selected groups."""
@@ -110,11 +86,20 @@ class MappingComparison:
 
     @property
     def by_group(self) -> dict[str, MappingQuality]:
-        every = quality_by_group(self.found, self.given, self.vocabulary)
-        return {group: every[group] for group in self.groups}
+        parts = (compare_mappings(self.found, self.given, self.vocabulary, [group]) for group in self.groups)
+        return {group: part.whole for group, part in zip(self.groups, parts, strict=True)}
 
     def mistakes(self, texts: Sequence[str]) -> list[MappingMistake]:
-        return mistakes(texts, self.found, self.given, self.vocabulary)
+        """Return the texts with missed or wrong keywords, in their order."""
+
+        def named(numbers: AbstractSet[int]) -> tuple[Keyword, ...]:
+            return tuple(self.vocabulary.keywords[number] for number in sorted(numbers))
+
+        return [
+            MappingMistake(text, named(theirs - mine), named(mine - theirs))
+            for text, mine, theirs in zip(texts, self.found, self.given, strict=True)
+            if mine != theirs
+        ]
 
 
 def compare_mappings(
@@ -122,10 +107,9 @@ def compare_mappings(
 ) -> MappingComparison:
     """Compare found with given keywords of some groups; None: of all."""
     counted = tuple(vocabulary.groups if groups is None else groups)
-    kept = {number for number, keyword in enumerate(vocabulary.keywords) if keyword.group in counted}
-    return MappingComparison(
-        [keywords & kept for keywords in found], [keywords & kept for keywords in given], vocabulary, counted
-    )
+    members = {number for number, keyword in enumerate(vocabulary.keywords) if keyword.group in counted}
+    found, given = ([keywords & members for keywords in side] for side in (found, given))
+    return MappingComparison(found, given, vocabulary, counted)
 
 
 def _share(part: float, whole: float) -> float:
@@ -155,13 +139,12 @@ def read_labelled_texts(
     if str(given) == "-" or is_query_lines(Source.open(given)):
         raise DataError(f"no {KEYWORDS}", where=str(given), expected=f"a file of texts, each with {_EXPECTED}")
     queries, records = read_queries(given, needs_texts=False), read_records(Source.open(given))
-    return [
-        LabelledText(
-            name, text, frozenset(vocabulary.find(name, where=record.place) for name in _names(record, separator))
-        )
-        for name, text, record in zip(queries["id"], queries["text"], records, strict=True)
-        if not partly or record.fields.get(KEYWORDS) is not None
-    ]
+    labelled = []
+    for id_, text, record in zip(queries["id"], queries["text"], records, strict=True):
+        if not partly or record.fields.get(KEYWORDS) is not None:
+            numbers = (vocabulary.find(name, where=record.place) for name in _names(record, separator))
+            labelled.append(LabelledText(id_, text, frozenset(numbers)))
+    return labelled
 
 
 def _names(record: Row, separator: str) -> Sequence[str]:

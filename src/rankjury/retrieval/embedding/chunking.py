@@ -8,7 +8,6 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-import numpy as np
 import polars as pl
 
 from rankjury.core.types import Ints, listed
@@ -131,20 +130,17 @@ def chunk_texts(
     if skipped and (empty == "error" or not filled):
         found = f"no text in {', '.join(chunking.fields)} for {listed(skipped)}"
         raise DataError(found, where=source, expected="a text per item")
-    names, texts, places, all_tokens = [], [], [], 0
+    rows_of_chunks, all_tokens = [], 0
     for owner, row in enumerate(filled):
         spans = tokens.spans(whole[row])
         all_tokens += len(spans)
-        for number, (start, end, text) in enumerate(_pieces(whole[row], spans, chunking)):
-            names.append(f"{ids[row]}#{number}")
-            texts.append(text)
-            places.append((owner, start, end))
-    columns = np.array(places, dtype=np.int64).reshape(-1, 3).T
-    owners, starts, ends = (np.ascontiguousarray(column) for column in columns)
-    return Chunks(
-        pl.Series("id", names, dtype=pl.String), pl.Series("text", texts, dtype=pl.String), owners, starts, ends,
-        ids.gather(filled), chunking, all_tokens, tokens.name, skipped,
-    )  # fmt: skip
+        for number, piece in enumerate(_pieces(whole[row], spans, chunking)):
+            rows_of_chunks.append((f"{ids[row]}#{number}", owner, *piece))
+    schema = {"id": pl.String, "owner": pl.Int64, "start": pl.Int64, "end": pl.Int64, "text": pl.String}
+    chunks = pl.DataFrame(rows_of_chunks, schema=schema, orient="row")
+    owners, starts, ends = (chunks[name].to_numpy() for name in ("owner", "start", "end"))
+    items = ids.gather(filled)
+    return Chunks(chunks["id"], chunks["text"], owners, starts, ends, items, chunking, all_tokens, tokens.name, skipped)
 
 
 def chunk_corpus(corpus: Corpus, chunking: Chunking, tokens: Tokenizer = WORDS) -> Corpus:

@@ -65,7 +65,19 @@ def read_corpus(
             twice = ids.filter(ids.is_duplicated()).unique(maintain_order=True)
             raise DataError(f"duplicate ids: {listed(twice)}", where=source.name, expected="each id once")
         texts = join_columns([frame[name] for name in columns], joint, source.name)
-        return _without_empty(Corpus(ids, texts, tuple(columns), joint, source.name), empty)
+        corpus = Corpus(ids, texts, tuple(columns), joint, source.name)
+        filled = texts.fill_null("") != ""
+        if filled.all():
+            return corpus
+        skipped = ids.filter(~filled)
+        if empty == "error" or not filled.any():
+            raise DataError(
+                f"no text in {', '.join(columns)} for {listed(skipped)}",
+                where=source.name,
+                expected="one text per row",
+                hint="Leave them out with --empty skip." if filled.any() else None,
+            )
+        return replace(corpus, ids=ids.filter(filled), texts=texts.filter(filled), skipped=skipped.to_list())
 
 
 def join_columns(columns: Sequence[pl.Series], joint: str, where: str) -> pl.Series:
@@ -104,18 +116,3 @@ def _table(source: Source) -> pl.DataFrame:
             expected=f"a suffix among {', '.join((*TABLE_SUFFIXES, '.json', '.txt'))}",
         )
     return read_table(source)
-
-
-def _without_empty(corpus: Corpus, empty: str) -> Corpus:
-    bare = (corpus.texts == "") | corpus.texts.is_null()
-    if not bare.any():
-        return corpus
-    ids = corpus.ids.filter(bare)
-    if empty == "error" or bare.all():
-        raise DataError(
-            f"no text in {', '.join(corpus.columns)} for {listed(ids)}",
-            where=corpus.source,
-            expected="one text per row",
-            hint=None if bare.all() else "Leave them out with --empty skip.",
-        )
-    return replace(corpus, ids=corpus.ids.filter(~bare), texts=corpus.texts.filter(~bare), skipped=ids.to_list())

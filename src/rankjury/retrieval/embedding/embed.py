@@ -6,7 +6,6 @@ Nothing is ever downloaded.
 
 from os.path import isdir
 from pathlib import Path
-from typing import Protocol
 
 import numpy as np
 import polars as pl
@@ -28,7 +27,7 @@ def embed(
     model: Embedder,
     *,
     batch_size: int = BATCH_SIZE,
-    rows: "RowStore | None" = None,
+    rows: "BatchStore | None" = None,
     progress: Progress = NO_PROGRESS,
 ) -> Vectors:
     """Return a 32-bit vector for each text.
@@ -38,7 +37,7 @@ def embed(
     """
     if batch_size < 1:
         raise UsageError(f"a batch of {batch_size} texts", expected="1 or more")
-    store = _InMemory() if rows is None else rows
+    store = BatchStore() if rows is None else rows
     first = store.cut(batch_size, len(corpus))
     progress.update("Embedding", first, len(corpus))
     for start in range(first, len(corpus), batch_size):
@@ -60,33 +59,27 @@ def embed(
     return Vectors(corpus.ids, store.all(), f"{corpus.source} ({model.name})")
 
 
-class RowStore(Protocol):
-    """Where batches go as they are finished."""
-
-    @property
-    def dimensions(self) -> int | None: ...
-
-    def cut(self, batch_size: int, of: int) -> int: ...
-
-    def add(self, vectors: Float32Matrix) -> None: ...
-
-    def all(self) -> Float32Matrix: ...
-
-
-class _InMemory:
-    dimensions: int | None = None
+class BatchStore:
+    """Store of finished batches, in memory."""
 
     def __init__(self) -> None:
         self._batches: list[Float32Matrix] = []
 
+    @property
+    def dimensions(self) -> int | None:
+        """Length of the vectors; None before the first."""
+        return int(self._batches[0].shape[1]) if self._batches else None
+
     def cut(self, batch_size: int, of: int) -> int:
+        """Return the number of stored rows in whole batches; drop the rest."""
         return 0
 
     def add(self, vectors: Float32Matrix) -> None:
-        self.dimensions = int(vectors.shape[1])
+        """Add a batch."""
         self._batches.append(vectors)
 
     def all(self) -> Float32Matrix:
+        """Return all rows."""
         return np.concatenate(self._batches)
 
 

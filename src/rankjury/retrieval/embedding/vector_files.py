@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from os.path import exists
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, cast
 
 import numpy as np
 
@@ -25,7 +25,7 @@ from rankjury.io.vectors.quantize import normalised, vary
 from rankjury.io.vectors.scan import read_metadata
 from rankjury.io.vectors.write import check_output, write_vectors
 from rankjury.retrieval.embedding.corpus import Corpus
-from rankjury.retrieval.embedding.embed import BATCH_SIZE, embed
+from rankjury.retrieval.embedding.embed import BATCH_SIZE, BatchStore, embed
 from rankjury.retrieval.embedding.models import Embedder, Float32Matrix
 from rankjury.retrieval.embedding.models.function import FunctionModel
 
@@ -39,22 +39,17 @@ def cache_folder(output: Path) -> Path:
     return output.with_name(f".{output.name}.parts")
 
 
-class RowCache:
+class RowCache(BatchStore):
     """Row cache on disk: 32-bit vectors in a file, and a manifest with their settings."""
 
     def __init__(self, folder: Path, manifest: dict[str, Any], file: BinaryIO) -> None:
-        self._folder = folder
-        self._manifest = manifest
-        self._file = file
+        self._folder, self._manifest, self._file = folder, manifest, file
 
     @property
     def dimensions(self) -> int | None:
-        """Length of the vectors; None before the first."""
-        found: int | None = self._manifest.get("dimensions")
-        return found
+        return cast(int | None, self._manifest.get("dimensions"))
 
     def cut(self, batch_size: int, of: int) -> int:
-        """Return the number of cached rows in whole batches; drop the rest."""
         stored = 0 if self.dimensions is None else self._file.seek(0, 2) // (self.dimensions * _BYTES)
         rows = min(stored, of) // batch_size * batch_size
         self._file.truncate(rows * (self.dimensions or 0) * _BYTES)
@@ -73,7 +68,6 @@ class RowCache:
             raise _cannot(error, self._folder) from error
 
     def all(self) -> Float32Matrix:
-        """Return all rows."""
         self._file.seek(0)
         numbers = np.frombuffer(self._file.read(), "<f4").astype(np.float32, copy=False)
         return numbers.reshape(-1, self.dimensions or 1)
@@ -114,19 +108,14 @@ def _cannot(error: OSError, folder: Path) -> DataError:
     return DataError(f"cannot keep what is finished: {error.strerror or error}", where=str(folder))
 
 
-_CARRIED = ("model", "model_version", "text", "join", "corpus_sha256")
-_SETTINGS = {
+_OF_MODEL = {
     "model": "model",
     "model_version": "version of the model",
     "text": "text",
     "join": "joint",
     "corpus_sha256": "corpus",
-    "of": "source",
-    "normalise": "normalisation",
-    "truncate": "truncation",
-    "dtype": "dtype",
 }
-_MAX_SHOWN = 40
+_SETTINGS = {**_OF_MODEL, "of": "source", "normalise": "normalisation", "truncate": "truncation", "dtype": "dtype"}
 
 
 @dataclass(frozen=True)
@@ -195,7 +184,7 @@ def vary_to_file(
     if choices == VectorOptions():
         raise UsageError("no change requested", expected="--truncate, --dtype or --normalise")
     record = {
-        **{name: (source or {}).get(name) for name in _CARRIED},
+        **{name: (source or {}).get(name) for name in _OF_MODEL},
         "normalise": choices.normalise,
         "truncate": choices.truncate,
         "of": {"name": Path(vectors.source).name, "sha256": hash_vectors(vectors)},
@@ -216,19 +205,16 @@ def _existing_metadata(output: Path, wanted: dict[str, Any]) -> dict[str, Any] |
     hint = "Vectors are never written over: choose another name with -o."
     if found is None:
         raise UsageError("the file is there, and does not say how it was made", where=str(output), hint=hint)
-    changes = [
-        f"{shown} {_short(found.get(name))}, now {_short(wanted.get(name))}"
-        for name, shown in _SETTINGS.items()
-        if _compared(found.get(name)) != _compared(wanted.get(name))
-    ]
+    changes = []
+    for name, shown in _SETTINGS.items():
+        values = found.get(name), wanted.get(name)
+        # A source is compared by its content, not by its name.
+        earlier, now = (value.get("sha256") if isinstance(value, dict) else value for value in values)
+        if earlier != now:
+            changes.append(f"{shown} {_short(values[0])}, now {_short(values[1])}")
     if changes:
         raise UsageError(f"the file is there, made otherwise: {'; '.join(changes)}", where=str(output), hint=hint)
     return found
-
-
-def _compared(value: Any) -> Any:
-    """Return the value to compare: a source by its content, not by its name."""
-    return value.get("sha256") if isinstance(value, dict) else value
 
 
 def _short(value: Any) -> str:
@@ -239,7 +225,7 @@ def _short(value: Any) -> str:
     if value is None or isinstance(value, bool):
         return {None: "none", True: "on", False: "off"}[value]
     shown = str(value) if str(value).strip() else repr(value)
-    return f"{shown[:8]}…" if len(shown) > _MAX_SHOWN else shown
+    return f"{shown[:8]}…" if len(shown) > 40 else shown
 
 
 def _write(output: Path, vectors: Vectors, record: Mapping[str, Any], dtype: str) -> EmbeddedFile:

@@ -12,12 +12,12 @@ from rankjury.labeling.keywords.mapping import MAPPERS, Candidate, MappingSettin
 from rankjury.labeling.keywords.spellings import load_spellings
 
 _DIGITS = 6
-_LEAST_ALIKE = 0.6
+_MIN_RATIO = 0.6
 
 
 @MAPPERS.register("exact")
 class ExactMapper:
-    """Every score is 1; what does not stand in the text is not found."""
+    """Every score is 1; what does not occur in the text is not found."""
 
     about = "names and synonyms as they stand in the text"
 
@@ -32,27 +32,17 @@ class ExactMapper:
         return found
 
     def nearest(self, text: str, count: int) -> list[Candidate]:
-        """By their letters: what may be a slip of the pen."""
+        """Compare letters, so that misspellings are found."""
         words = self._spellings.read(text)
         found = []
         for start, end in words.spans(1, self._spellings.longest):
             if words.says_something(start, end):
                 shown = words.phrase(start, end)
                 matcher = SequenceMatcher(None, "", shown, autojunk=False)
-                alike = ((spelling, _likeness(matcher, spelling.shown)) for spelling in self._spellings.listed)
-                found += [
-                    Candidate(start, end, spelling.number, score, shown, spelling.shown)
-                    for spelling, score in alike
-                    if score
-                ]
+                for spelling in self._spellings.listed:
+                    matcher.set_seq1(spelling.shown)
+                    ratios = (matcher.real_quick_ratio, matcher.quick_ratio, matcher.ratio)  # the slowest last
+                    if all(ratio() >= _MIN_RATIO for ratio in ratios):
+                        score = round(matcher.ratio(), _DIGITS)
+                        found.append(Candidate(start, end, spelling.number, score, shown, spelling.shown))
         return best_candidates(found, count)
-
-
-def _likeness(matcher: "SequenceMatcher[str]", other: str) -> float:
-    """Of their letters; 0 where there is little."""
-    matcher.set_seq1(other)
-    for quick in (matcher.real_quick_ratio, matcher.quick_ratio, matcher.ratio):
-        score = quick()
-        if score < _LEAST_ALIKE:
-            return 0.0
-    return round(score, _DIGITS)

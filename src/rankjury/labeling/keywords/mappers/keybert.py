@@ -18,9 +18,8 @@ import numpy as np
 
 from rankjury.core.importing import missing_library
 from rankjury.core.progress import Progress
-from rankjury.core.types import Ints, Matrix
 from rankjury.labeling.keywords.annotations import Vocabulary
-from rankjury.labeling.keywords.mappers.embedding import DIGITS, EmbeddedVocabulary, EmbeddingMapper, ParsedText
+from rankjury.labeling.keywords.mappers.embedding import DIGITS, EmbeddingMapper, ParsedText
 from rankjury.labeling.keywords.mapping import MAPPERS, Candidate, MappingSettings
 from rankjury.retrieval.knn.similarity import similarity_of
 
@@ -38,46 +37,41 @@ class KeyBertMapper(EmbeddingMapper):
 
     def __init__(self, vocabulary: Vocabulary, settings: MappingSettings) -> None:
         super().__init__(vocabulary, settings)
-        self._bert, self._mmr = _loaded(self._near)
+        self._bert, self._mmr = _load(self)
         self._diversity, self._count = settings.diversity, settings.chosen
 
-    def _compared(
-        self, texts: Sequence[str], read: Sequence[ParsedText], threshold: float, progress: Progress
+    def _compare(
+        self, texts: Sequence[str], parsed: Sequence[ParsedText], threshold: float, progress: Progress
     ) -> list[list[Candidate]]:
         if self._diversity is None or not texts:
-            return super()._compared(texts, read, threshold, progress)
-        ngrams = self._near.ngrams(read, progress)
-        similarity = similarity_of("cosine", ngrams.vectors, self._near.known[1])
+            return super()._compare(texts, parsed, threshold, progress)
+        ngrams = self.ngrams(parsed, progress)
+        spellings, vectors = self.known
+        numbers, places = np.array([spelling.number for spelling in spellings]), list(range(len(spellings)))
+        similarity = similarity_of("cosine", ngrams.vectors, vectors)
         documents = np.asarray(self._bert.model.embed(list(texts)), np.float64)
-        words = self._near.known[1].astype(np.float64)
+        keywords = vectors.astype(np.float64)
         found = []
-        for place, parsed in enumerate(read):
-            chosen = self._chosen(documents[place : place + 1], words, self._diversity)
-            spans = self._near.open_spans(parsed, ngrams)
-            rows = np.array([ngrams.row_of[parsed.words.phrase(*span)] for span in spans], dtype=np.int64)
+        for number, text in enumerate(parsed):
+            # MMR is given places, because it returns words; all spellings of the keywords that it chooses count.
+            document = documents[number : number + 1]
+            ranked = self._mmr(document, keywords, places, top_n=self._count, diversity=self._diversity)
+            chosen = np.flatnonzero(np.isin(numbers, numbers[[place for place, _ in ranked]]))
+            spans = self.open_spans(text, ngrams)
+            rows = np.array([ngrams.row_of[text.words.phrase(*span)] for span in spans], dtype=np.int64)
             scores = np.round(similarity.scores(rows, np.tile(chosen, (len(rows), 1))), DIGITS)
             order = np.argsort(-scores, axis=1, kind="stable")
-            found.append(
-                [
-                    self._near.candidate(
-                        parsed.words, span, chosen[by_score].tolist(), own[by_score].tolist(), threshold
-                    )
-                    for span, own, by_score in zip(spans, scores, order, strict=True)
-                    if own[by_score[0]] > threshold
-                ]
-            )
-            progress.update("Mapping texts", place + 1, len(read))
+            candidates = []
+            for span, own, by_score in zip(spans, scores, order, strict=True):
+                if own[by_score[0]] > threshold:
+                    columns, ordered = chosen[by_score].tolist(), own[by_score].tolist()
+                    candidates.append(self.candidate(text.words, span, columns, ordered, threshold))
+            found.append(candidates)
+            progress.update("Mapping texts", number + 1, len(parsed))
         return found
 
-    def _chosen(self, document: Matrix, words: Matrix, diversity: float) -> Ints:
-        """Return the spellings of the keywords that MMR chooses; it is given places, because it returns words."""
-        places = list(range(len(words)))
-        ranked = self._mmr(document, words, places, top_n=self._count, diversity=diversity)
-        numbers = self._near.numbers
-        return np.flatnonzero(np.isin(numbers, numbers[[place for place, _ in ranked]]))
 
-
-def _loaded(near: EmbeddedVocabulary) -> "tuple[KeyBERT, Callable[..., list[tuple[int, float]]]]":
+def _load(mapper: EmbeddingMapper) -> "tuple[KeyBERT, Callable[..., list[tuple[int, float]]]]":
     """Return KeyBERT over rankjury's embedder, and its maximal marginal relevance."""
     with warnings.catch_warnings():  # the library silences the warnings of the whole process
         try:
@@ -91,6 +85,6 @@ def _loaded(near: EmbeddedVocabulary) -> "tuple[KeyBERT, Callable[..., list[tupl
         """rankjury's embedder with the interface that KeyBERT calls."""
 
         def embed(self, documents: list[str], verbose: bool = False) -> Any:
-            return near.vectors(documents)
+            return mapper.vectors(documents)
 
     return KeyBERT(model=Backend()), mmr
