@@ -11,7 +11,7 @@ from functools import lru_cache
 Phrase = tuple[str, ...]
 
 BREAK = "."
-"""Stands among tokens where a phrase cannot go on: at a comma, a slash, the end of a sentence."""
+"""Token that ends a phrase: for a comma, a slash, the end of a sentence."""
 
 _SAME_CHARACTER = str.maketrans({"’": "'", "‘": "'", "ʼ": "'", "`": "'", "´": "'", "‐": "-", "‑": "-", "\u00ad": ""})
 _POSSESSIVE = re.compile(r"'s\b|'")
@@ -37,17 +37,17 @@ _SHORTEST_PLURAL = 4
 
 
 def tokens(text: str) -> list[str]:
-    """The words of a text in the form in which they are compared, with a BREAK where a phrase ends."""
+    """Return the words of a text as they are compared, with a BREAK where a phrase ends."""
     return [singular(word) for word in surfaces(text)]
 
 
 def surfaces(text: str) -> list[str]:
-    """The same words as they are shown to people: ``t-shirts``."""
+    """Return the same words as they are shown to people: ``t-shirts``."""
     return _TOKEN.findall(_BREAKS.sub(" . ", _folded(text)))
 
 
 def phrase_key(phrase: Phrase | list[str]) -> str:
-    """How a phrase is looked up: its words written together."""
+    """Return the key under which a phrase is looked up: its words joined."""
     return "".join(phrase)
 
 
@@ -63,10 +63,7 @@ def _folded(text: str) -> str:
 
 @lru_cache(maxsize=1 << 16)
 def singular(word: str) -> str:
-    """By simple rules of English; what matters is that both forms of a word come to the same.
-
-    So ``hoodie`` and ``hoodies`` both become ``hoody``.
-    """
+    """Return one form for singular and plural, by simple rules: ``hoodie`` and ``hoodies`` both become ``hoody``."""
     word = word.replace("-", "")
     if word in _IRREGULAR:
         return _IRREGULAR[word]

@@ -31,9 +31,6 @@ from rankjury.retrieval.knn.similarity import METRICS, ZERO_VECTORS, norms_of
 Search = Callable[..., Neighbours]
 """Takes what ``rankjury.retrieval.knn.search.nearest`` takes, and finds the same with its scores."""
 
-_MAX_NORM = 1e150
-"""The square of a difference of vectors as long as this is still a number."""
-
 
 @dataclass(frozen=True, eq=False)
 class Space:
@@ -203,16 +200,13 @@ def _unknown(ids: pl.Series, what: str, where: str) -> DataError:
 def check_comparable(asked: Vectors, pool: Vectors, metric: str) -> None:
     """Refuse vectors that cannot be compared: other dimensions, too long, or zero for the cosine."""
     if asked.dimensions != pool.dimensions:
-        raise DataError(
-            f"queries of {asked.dimensions:,} dimensions and a corpus of {pool.dimensions:,}",
-            where=f"{asked.source}, {pool.source}",
-            expected="vectors of one model",
-        )
+        problem = f"queries of {asked.dimensions:,} dimensions and a corpus of {pool.dimensions:,}"
+        raise DataError(problem, where=f"{asked.source}, {pool.source}", expected="vectors of one model")
     for vectors in (pool,) if asked is pool else (asked, pool):
         with np.errstate(over="ignore"):
             norms = norms_of(vectors.values)
         for bad, what, hint in (
-            (~(norms < _MAX_NORM), "too long to be squared", "Scale the vectors down."),
+            (~(norms < 1e150), "too long to be squared", "Scale the vectors down."),
             ((norms == 0) & (metric == "cosine"), "zero, which has no direction", ZERO_VECTORS),
         ):
             if bad.any():

@@ -189,8 +189,6 @@ _FLAGS = ({"0", "1"}, {"0.0", "1.0"}, {"t", "f"}, {"y", "n"}, {"on", "off"})
 """Pairs of values that may mean true and false."""
 _ROW, _NAME, _GROUP = "row", "name", "group"
 _LISTED = 5
-_OTHER_SEPARATORS = (";", "|", ",")
-_MANY = 0.2
 
 Groups = Mapping[str, str | Sequence[str]]
 
@@ -354,9 +352,9 @@ def _separators(cells: Iterable[pl.Series], separator: str) -> Iterator[str]:
     if any(column.str.contains(separator, literal=True).any() for column in texts.values()):
         return
     for name, column in texts.items():
-        for other in _OTHER_SEPARATORS:
+        for other in (";", "|", ","):
             share = column.str.contains(other, literal=True).mean() if len(column) else 0.0
-            if other != separator and isinstance(share, float) and share >= _MANY:
+            if other != separator and isinstance(share, float) and share >= 0.2:
                 yield f"{name}: no cell holds {separator!r}, but many hold {other!r}: is that the separator?"
                 break
 
@@ -370,11 +368,8 @@ def _vocabulary(pairs: pl.DataFrame, columns: Mapping[str, Sequence[str]], sourc
     empty = [group for group in names if not names[group]]
     if empty and named:
         shown = ", ".join(f"{group} ({', '.join(columns[group])})" for group in empty[:_LISTED])
-        raise DataError(
-            f"{plural(len(empty), 'group has', 'groups have')} no keyword: {shown}",
-            where=source,
-            expected="at least one value in the columns of every group",
-        )
+        problem = f"{plural(len(empty), 'group has', 'groups have')} no keyword: {shown}"
+        raise DataError(problem, where=source, expected="at least one value in the columns of every group")
     return Vocabulary.of(names, source)
 
 

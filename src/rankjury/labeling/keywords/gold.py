@@ -302,11 +302,8 @@ def gold_from_items(
     rows = np.arange(len(annotations)) if wanted is None else annotations.rows_of(wanted)
     if (rows < 0).any():
         unknown = wanted.filter(pl.Series(rows < 0)) if wanted is not None else annotations.ids[:0]
-        raise DataError(
-            f"{plural(len(unknown), 'query is', 'queries are')} no annotated item: {join_names(unknown, _NAMED)}",
-            where=annotations.source,
-            expected="annotated items",
-        )
+        problem = f"{plural(len(unknown), 'query is', 'queries are')} no annotated item: {join_names(unknown, _NAMED)}"
+        raise DataError(problem, where=annotations.source, expected="annotated items")
     starts, at = gathered(annotations.starts, rows)
     ids, codes = annotations.ids.gather(rows), annotations.codes[at]
     predicates = Predicates(annotations, ids, starts, codes, match or KeywordMatch(), rows, annotations.source)

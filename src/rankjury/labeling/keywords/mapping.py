@@ -17,7 +17,6 @@ from rankjury.errors import DataError, UnknownName, UsageError
 from rankjury.labeling.keywords.annotations import Keyword, Vocabulary
 
 _MOST_WORDS = 10
-_NEAREST_SHOWN = 3
 
 
 @dataclass(frozen=True)
@@ -133,11 +132,9 @@ class Mapper(Protocol):
 
     def candidates(self, texts: Sequence[str], progress: Progress) -> list[list[Candidate]]:
         """Return for each text the n-grams above the threshold, each with its nearest keyword."""
-        ...
 
     def nearest(self, text: str, count: int) -> list[Candidate]:
         """Return the keywords nearest to a text, best first, regardless of the threshold."""
-        ...
 
 
 MAPPERS: Registry[Callable[[Vocabulary, MappingSettings], Mapper]] = Registry(
@@ -194,7 +191,7 @@ def add_nearest(
     candidates = mapper.nearest(extraction.text, len(vocabulary))
     near = (_mapped(candidate, vocabulary, method) for candidate in candidates if not candidate.sharing)
     fitting = [mapped for mapped in near if groups is None or mapped.keyword.group in groups]
-    return replace(extraction, nearest=tuple(fitting[:_NEAREST_SHOWN]))
+    return replace(extraction, nearest=tuple(fitting[:3]))
 
 
 def resolve_candidates(

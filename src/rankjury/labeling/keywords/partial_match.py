@@ -142,11 +142,6 @@ class PartialMatches(Section):
         return next((query_matches for query_matches in self.queries if query_matches.query == query), None)
 
 
-_QUERIES_LISTED = 500
-_SUBSTITUTES = 3
-_LOOK_ALIKES = 10
-
-
 @dataclass(frozen=True, eq=False)
 class _ResultPairs:
     """Results as arrays, and as ``frame``: each with its query's row, its item's row (−1: not annotated), and matches.
@@ -255,7 +250,7 @@ def _substitutes(predicates: Predicates, lacked: Ints, queries: Ints, items: Int
         code, other = pairs[row].tolist()
         substitute = Substitute(annotations.vocabulary.keywords[other].name, int(numbers[row]))
         by_keyword.setdefault(code, []).append(substitute)
-    return {code: others[:_SUBSTITUTES] for code, others in by_keyword.items()}
+    return {code: others[:3] for code, others in by_keyword.items()}
 
 
 def _groups(predicates: Predicates, keywords: tuple[MissedKeyword, ...]) -> Iterator[MissedKeyword]:
@@ -280,7 +275,7 @@ def _query_matches(
     relevant = predicates.levels.counts[predicates.levels.starts[:-1]]  # of the best grade, as results are marked
     names = [str(keyword) for keyword in predicates.annotations.vocabulary.keywords]
     for place, query in enumerate(ids.arg_sort().to_list()):
-        if place >= _QUERIES_LISTED and ids[query] not in kept:
+        if place >= 500 and ids[query] not in kept:
             continue
         wanted = tuple(names[code] for code in predicates.codes_of(query).tolist())
         results = []
@@ -297,7 +292,7 @@ def _look_alikes(predicates: Predicates, pairs: _ResultPairs) -> Iterator[LookAl
     wrong = pl.Series(pairs.shown & ~pairs.relevant & (pairs.item >= 0))
     best = pairs.frame.with_row_index("at").filter(wrong).sort(SCORE, QUERY, ITEM, descending=[True, False, False])
     names = predicates.annotations.vocabulary.keywords
-    for at, query, item, score in best.head(_LOOK_ALIKES).select("at", QUERY, ITEM, SCORE).iter_rows():
+    for at, query, item, score in best.head(10).select("at", QUERY, ITEM, SCORE).iter_rows():
         part = slice(pairs.starts[at], pairs.starts[at + 1])
         lacks = tuple(names[code].name for code in pairs.wanted[part][~pairs.has[part]].tolist())
         yield LookAlike(query, item, score, lacks)

@@ -5,7 +5,7 @@ their group: ``bicyclist = ["cyclist", "someone on a bike"]``, ``"ego_behavior=t
 """
 
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from functools import cached_property
 from pathlib import Path
@@ -39,9 +39,6 @@ class Words:
     def phrase(self, start: int, end: int) -> str:
         return " ".join(self.shown[start:end])
 
-    def key(self, start: int, end: int) -> str:
-        return phrase_key(self.compared[start:end])
-
     def spans(self, low: int, high: int, closed: Collection[int] = ()) -> Iterator[tuple[int, int]]:
         """Yield runs of ``low`` to ``high`` words without a break or a ``closed`` place."""
         size = len(self.compared)
@@ -72,7 +69,6 @@ def parse_phrase(text: str, fillers: Collection[str] = FILLERS) -> tuple[str, Ph
 
 
 _TABLE, _IGNORED = "synonyms", "ignored"
-_EXPECTED = 'phrases, such as ["cyclist", "bike rider"]'
 
 
 @dataclass(frozen=True)
@@ -116,14 +112,10 @@ def read_keyword_synonyms(given: str | Path | None, vocabulary: Vocabulary) -> K
 
 
 def _phrases(value: Any, where: str) -> tuple[str, ...]:
-    wrong = value if not isinstance(value, list) else next((phrase for phrase in value if not _is_phrase(phrase)), None)
-    if wrong is not None:
-        raise DataError(f"found {wrong!r}", where=where, expected=_EXPECTED)
+    for phrase in value if isinstance(value, list) else [value]:
+        if not isinstance(value, list) or not isinstance(phrase, str) or not parse_phrase(phrase)[1]:
+            raise DataError(f"found {phrase!r}", where=where, expected='phrases, such as ["cyclist", "bike rider"]')
     return tuple(value)
-
-
-def _is_phrase(value: Any) -> bool:
-    return isinstance(value, str) and bool(parse_phrase(value)[1])
 
 
 @dataclass(frozen=True)
@@ -150,12 +142,10 @@ class Spellings:
     @cached_property
     def by_key(self) -> dict[str, list[Spelling]]:
         """Spellings by phrase key, each keyword once."""
-        found: dict[str, list[Spelling]] = {}
+        by_key: dict[str, dict[int, Spelling]] = {}
         for spelling in self.listed:
-            same = found.setdefault(phrase_key(spelling.phrase), [])
-            if spelling.number not in {other.number for other in same}:
-                same.append(spelling)
-        return found
+            by_key.setdefault(phrase_key(spelling.phrase), {}).setdefault(spelling.number, spelling)
+        return {key: list(spellings.values()) for key, spellings in by_key.items()}
 
     @cached_property
     def longest(self) -> int:
@@ -165,15 +155,13 @@ class Spellings:
     def literal(self, words: Words) -> Iterator[Candidate]:
         """Yield the spellings that occur in a text."""
         for start, end in words.spans(1, self.longest):
-            same = self.by_key.get(words.key(start, end))
-            if same:
-                shown, own = words.phrase(start, end), words.compared[start:end]
-                as_written = sorted(same, key=lambda spelling: spelling.phrase != own)
+            own = words.compared[start:end]
+            if same := self.by_key.get(phrase_key(own)):
                 first, *others = (
-                    Candidate(start, end, spelling.number, 1.0, shown, spelling.shown, literal=True)
-                    for spelling in as_written
+                    Candidate(start, end, spelling.number, 1.0, words.phrase(start, end), spelling.shown, literal=True)
+                    for spelling in sorted(same, key=lambda spelling: spelling.phrase != own)
                 )
-                yield Candidate(start, end, first.number, 1.0, shown, first.spelling, tuple(others), literal=True)
+                yield replace(first, beaten=tuple(others))
 
     @cached_property
     def _owners(self) -> dict[Phrase, dict[int, None]]:

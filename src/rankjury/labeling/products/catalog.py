@@ -148,8 +148,6 @@ _OWN: dict[str, Any] = {
     **dict.fromkeys(("id", "title", "brand", "category", "color", "material", "audience"), pl.String),
     **{"price": pl.Float64, "bullets": pl.List(pl.String), "description": pl.String, "categories": pl.List(pl.String)},
 }
-_RARE = 0.01
-"""Fields of less than this share of the products are omitted."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -316,7 +314,7 @@ def _extras(records: Sequence[Row], id_field: str) -> list[pl.Series]:
             parts = value if isinstance(value, list | tuple) else [value]
             if name not in used and parts and all(isinstance(part, str | int | float) for part in parts):
                 counts[name] += 1
-    names = [name for name, number in counts.items() if number >= ceil(_RARE * len(records)) and name]
+    names = [name for name, number in counts.items() if number >= ceil(0.01 * len(records)) and name]
     return [_column(name, [record.fields.get(name) for record in records]) for name in names]
 
 

@@ -22,7 +22,7 @@ LONGEST = 4
 _STEP = " > "
 _JOINTS = frozenset(("and", "or", "with", "by"))
 _SHARED_BY, _FEWEST_TO_SHARE = 0.9, 10
-_FEW_VALUES, _WORDS_OF_A_VALUE, _MOST_COLUMNS = 20, 4, 200
+_FEW_VALUES, _WORDS_OF_A_VALUE = 20, 4
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,7 +129,7 @@ def _attribute_columns(catalogue: ProductCatalogue) -> list[str]:
             few = values.n_unique() <= max(_FEW_VALUES, len(values) // 2)
             if few and float(values.str.count_matches(r"\s+").mean() or 0) < _WORDS_OF_A_VALUE:  # type: ignore[arg-type]
                 columns.append(name)
-    return columns[:_MOST_COLUMNS]
+    return columns[:200]
 
 
 Codes = NDArray[np.uint8]

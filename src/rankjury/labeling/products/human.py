@@ -15,6 +15,7 @@ import polars as pl
 
 from rankjury.core.convert import GRADE, ITEM, QUERY, match_columns
 from rankjury.core.types import Floats, Ints, places_in
+from rankjury.core.validation import Record
 from rankjury.errors import DataError, UnknownName, guard_reading
 from rankjury.io.source import Source
 from rankjury.io.tables import Row, read_records
@@ -27,16 +28,12 @@ _FEWEST_DEFINED = 0.9
 
 
 @dataclass(frozen=True)
-class Kappa:
+class Kappa(Record):
     """κ, and its interval where there are enough groups to resample."""
 
     value: float
     ci: Bounds | None = None
     weighting: Weighting = "none"
-
-    def to_json(self) -> dict[str, object]:
-        value = None if isnan(self.value) else self.value
-        return {"value": value, "ci": None if self.ci is None else list(self.ci), "weighting": self.weighting}
 
 
 def confusion_counts(first: Ints, second: Ints, grades: int) -> Ints:

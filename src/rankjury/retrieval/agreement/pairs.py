@@ -252,11 +252,8 @@ class PairCollector:
         if self.over == "top" or (self.over is None and vectors is None):
             return top_pairs(self.reference.gold, ranking, self.k)
         if vectors is None:
-            raise UsageError(
-                f"sampled pairs need vectors, and {name} or the reference is a run",
-                where=self.where,
-                expected="the pairs of the top k",
-            )
+            problem = f"sampled pairs need vectors, and {name} or the reference is a run"
+            raise UsageError(problem, where=self.where, expected="the pairs of the top k")
         gold, exclude = self.reference.gold, self.reference.exclude_self
         return sample_pairs(gold.queries, vectors.ids, self.size, self.seed, exclude_self=exclude)
 

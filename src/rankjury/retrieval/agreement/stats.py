@@ -149,7 +149,6 @@ MOST_RESAMPLES = 1_000
 """Maximum number of resamples; each of them ranks all pairs."""
 LOWER_IS_BETTER = frozenset(("mae", "rmse"))
 _RESAMPLES_AT_ONCE = 64
-_HAIR = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -297,7 +296,7 @@ class _Resampled:
 def _spread(squares: Floats, sums: Floats, n: Floats) -> Floats:
     """Return the sum of squared deviations; 0 if it is within the error of fixed-point sums."""
     spread = squares - _quotient(sums * sums, n)
-    return np.where(spread > _HAIR * squares.max(), spread, 0.0)
+    return np.where(spread > 1e-9 * squares.max(), spread, 0.0)
 
 
 def _quotient(above: Floats, below: Floats) -> Floats:

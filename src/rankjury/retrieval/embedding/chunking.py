@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 
 import polars as pl
 
-from rankjury.core.types import Ints, listed
+from rankjury.core.types import Ints, freeze, listed
 from rankjury.errors import DataError, UnknownName, UsageError
 from rankjury.retrieval.embedding.corpus import Corpus
 
@@ -102,8 +102,7 @@ class Chunks:
     """Ids of items without text."""
 
     def __post_init__(self) -> None:
-        for array in (self.owners, self.starts, self.ends):
-            array.flags.writeable = False
+        freeze(self)
 
     def __len__(self) -> int:
         return len(self.ids)

@@ -111,8 +111,6 @@ def _table(source: Source) -> pl.DataFrame:
     if suffix == ".txt" and is_query_lines(source):
         return pl.DataFrame([fields for _, fields in query_lines(source)], infer_schema_length=None)
     if suffix not in (*TABLE_SUFFIXES, ".json", ".txt"):
-        raise UsageError(
-            f"cannot tell from the name {source.name!r} how the texts are stored",
-            expected=f"a suffix among {', '.join((*TABLE_SUFFIXES, '.json', '.txt'))}",
-        )
+        problem = f"cannot tell from the name {source.name!r} how the texts are stored"
+        raise UsageError(problem, expected=f"a suffix among {', '.join((*TABLE_SUFFIXES, '.json', '.txt'))}")
     return read_table(source)

@@ -48,11 +48,8 @@ def embed(
         except RankjuryError:
             raise
         except Exception as error:  # code of the user or of a library
-            raise DataError(
-                f"the model failed at the texts of {listed(ids)}: {type(error).__name__}: {error}",
-                where=model.name,
-                expected="one vector per text",
-            ) from error
+            problem = f"the model failed at the texts of {listed(ids)}: {type(error).__name__}: {error}"
+            raise DataError(problem, where=model.name, expected="one vector per text") from error
         _check_batch(found, ids, model, store.dimensions)
         store.add(found)
         progress.update("Embedding", min(start + batch_size, len(corpus)), len(corpus))
@@ -91,11 +88,8 @@ def _check_batch(found: Float32Matrix, ids: pl.Series, model: Embedder, width: i
         raise DataError(f"found {shape} for the texts of {listed(ids)}", where=model.name, expected=expected)
     bad = ~np.isfinite(found).all(axis=1)
     if bad.any():
-        raise DataError(
-            f"NaN or infinite numbers in the vectors of {listed(ids.filter(pl.Series(bad)))}",
-            where=model.name,
-            expected="finite numbers",
-        )
+        problem = f"NaN or infinite numbers in the vectors of {listed(ids.filter(pl.Series(bad)))}"
+        raise DataError(problem, where=model.name, expected="finite numbers")
 
 
 def find_model(name: str) -> Embedder:

@@ -18,6 +18,7 @@ from rankjury.core.types import (
     Ints,
     Ranking,
     cut_into_blocks,
+    freeze,
     in_threads,
     places_in,
     segments_within,
@@ -103,8 +104,7 @@ class Aligned:
     _columns: dict[str, Floats] = field(default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:
-        for array in (self.starts, self.item, self.ranks):
-            array.flags.writeable = False
+        freeze(self)
 
     @classmethod
     def of(cls, rankings: Sequence[Ranking]) -> "Aligned":
@@ -124,11 +124,8 @@ class Aligned:
         repeated = np.flatnonzero(keys[1:] == keys[:-1])
         if repeated.size:
             row = int(repeated[0])
-            raise DataError(
-                f"duplicate item {str(items[int(item[row])])!r} for query {queries[int(query[row])]!r}",
-                where=rankings[of_ranking[row]].source,
-                expected="each (query, item) pair once",
-            )
+            problem = f"duplicate item {str(items[int(item[row])])!r} for query {queries[int(query[row])]!r}"
+            raise DataError(problem, where=rankings[of_ranking[row]].source, expected="each (query, item) pair once")
         is_first = np.ones(keys.size, dtype=bool)
         is_first[1:] = np.diff(keys // len(rankings)) > 0
         pair = np.cumsum(is_first) - 1

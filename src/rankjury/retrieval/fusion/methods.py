@@ -114,8 +114,6 @@ def _split(number: Floats | np.float64) -> tuple[Floats | np.float64, Floats | n
 
 _CELLS = 1 << 18
 """Limit for the table of items × items in memory."""
-_MOST_BITS = 63
-"""Number of bits that the sum of all votes may have."""
 
 
 @method("rrf", has_c=True)
@@ -211,7 +209,7 @@ def _whole_votes(weights: Sequence[float]) -> list[int]:
     meant = [Fraction(repr(weight)) for weight in weights]
     scale = lcm(*(weight.denominator for weight in meant))
     votes = [int(weight * scale) for weight in meant]
-    excess = max(0, sum(votes).bit_length() - _MOST_BITS + 1)
+    excess = max(0, sum(votes).bit_length() - 62)  # so that the sum fits in 64 bits
     return [max(vote >> excess, 1) if vote else 0 for vote in votes]
 
 

@@ -27,7 +27,6 @@ _STEPS = (20, 10, 5, 4, 3, 2, 1)
 _MAX_SETTINGS = 1_000
 _SAME = 12
 """Decimals to which two means are the same."""
-_MIN_LEARNED_FROM = 2
 
 
 @dataclass(frozen=True)
@@ -204,7 +203,7 @@ def settings_of(
 def _folds(keys: Keys, folds: int) -> Ints:
     """Return the fold of each query: dealt out in the order of their keys, so that folds are even."""
     queries = keys.size
-    if not 2 <= folds <= queries or queries - -(-queries // folds) < _MIN_LEARNED_FROM:
+    if not 2 <= folds <= queries or queries - -(-queries // folds) < 2:
         raise UsageError(
             f"{folds} folds of {queries:,} queries", expected=f"2 to {queries:,} folds, and two queries to learn from"
         )

@@ -28,7 +28,6 @@ DIGITS = 6
 """Decimals of a cosine; vectors of 32 bits do not determine more."""
 ANY = -2.0
 """A threshold below every cosine."""
-_DEFAULT_THRESHOLD = 0.5
 _NEAREST = 8
 """Spellings nearest to an n-gram: the first is its keyword, the next of another keyword is the one that it beat."""
 
@@ -59,7 +58,7 @@ class EmbeddingMapper:
     about = "n-grams and keywords as vectors of a model, by their cosine"
 
     def __init__(self, vocabulary: Vocabulary, settings: MappingSettings) -> None:
-        self.threshold = _DEFAULT_THRESHOLD if settings.threshold is None else settings.threshold
+        self.threshold = 0.5 if settings.threshold is None else settings.threshold
         self.spellings = load_spellings(vocabulary, settings)
         self.notes = self.spellings.notes
         self.model = find_model(settings.model)

@@ -12,7 +12,6 @@ from rankjury.labeling.keywords.mapping import MAPPERS, Candidate, MappingSettin
 from rankjury.labeling.keywords.spellings import load_spellings
 
 _DIGITS = 6
-_MIN_RATIO = 0.6
 
 
 @MAPPERS.register("exact")
@@ -42,7 +41,7 @@ class ExactMapper:
                 for spelling in self._spellings.listed:
                     matcher.set_seq1(spelling.shown)
                     ratios = (matcher.real_quick_ratio, matcher.quick_ratio, matcher.ratio)  # the slowest last
-                    if all(ratio() >= _MIN_RATIO for ratio in ratios):
+                    if all(ratio() >= 0.6 for ratio in ratios):
                         score = round(matcher.ratio(), _DIGITS)
                         found.append(Candidate(start, end, spelling.number, score, shown, spelling.shown))
         return best_candidates(found, count)

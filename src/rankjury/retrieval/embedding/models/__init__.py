@@ -17,21 +17,17 @@ class Embedder(Protocol):
     @property
     def name(self) -> str:
         """Name that is recorded with its vectors."""
-        ...
 
     @property
     def version(self) -> str | None:
         """Version or hash; known without loading the model."""
-        ...
 
     @property
     def dimensions(self) -> int | None:
         """Length of a vector; None if not known before the first one."""
-        ...
 
     def embed(self, texts: list[str]) -> Float32Matrix:
         """Return a vector for each text, in their order."""
-        ...
 
 
 MODELS: Registry[Callable[[], Embedder]] = Registry(

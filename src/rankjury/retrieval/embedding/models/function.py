@@ -8,8 +8,6 @@ import numpy as np
 from rankjury.core.importing import hash_code, import_function
 from rankjury.retrieval.embedding.models import Embedder, Float32Matrix
 
-_SHORT = 16
-
 
 class FunctionModel:
     """A function as a model; its version is its attribute ``version``, or else a hash of its module's file."""
@@ -20,7 +18,7 @@ class FunctionModel:
         self.code = hash_code(name, function)
         """Hash of the module's file: vectors of an edited function must not be mixed with earlier ones."""
         declared = getattr(function, "version", None)
-        self.version: str | None = self.code and self.code[:_SHORT] if declared is None else str(declared)
+        self.version: str | None = self.code and self.code[:16] if declared is None else str(declared)
         self.dimensions: int | None = None
 
     def embed(self, texts: list[str]) -> Float32Matrix:

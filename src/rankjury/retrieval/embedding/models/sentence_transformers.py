@@ -12,7 +12,6 @@ from rankjury.core.importing import import_optional
 from rankjury.errors import DataError
 from rankjury.retrieval.embedding.models import Float32Matrix
 
-_SHORT = 16
 _SIGNS = ("modules.json", "config.json")
 _EXPECTED = "a folder as SentenceTransformer.save leaves it"
 
@@ -41,7 +40,7 @@ class SentenceTransformerModel:
                 hasher.update(f"{name}\0{named[name].stat().st_size}\0".encode())
                 while size := file.readinto(content):
                     hasher.update(memoryview(content)[:size])
-        return hasher.hexdigest()[:_SHORT]
+        return hasher.hexdigest()[:16]
 
     @property
     def dimensions(self) -> int | None:
@@ -59,8 +58,5 @@ class SentenceTransformerModel:
             return library.SentenceTransformer(str(self.folder), local_files_only=True)
         except Exception as error:  # whatever a folder that holds no model makes the library raise
             reason = str(error).partition("\n")[0]
-            raise DataError(
-                f"cannot be loaded as a sentence-transformers model: {reason}",
-                where=str(self.folder),
-                expected=_EXPECTED,
-            ) from error
+            problem = f"cannot be loaded as a sentence-transformers model: {reason}"
+            raise DataError(problem, where=str(self.folder), expected=_EXPECTED) from error
