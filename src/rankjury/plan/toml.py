@@ -11,7 +11,7 @@ from typing import Any
 
 KeyPath = tuple[str | int, ...]
 
-_KEY_PART = re.compile(r"""\s*(?:"((?:[^"\\]|\\.)*)"|'([^']*)'|([A-Za-z0-9_-]+))\s*""")
+_KEY_PART = re.compile(r""""(?:[^"\\]|\\.)*"|'[^']*'|[A-Za-z0-9_-]+""")
 _TOKEN = re.compile(
     r'''"""(?:[^\\]|\\.)*?"{3,5}|\'\'\'.*?\'{3,5}|"(?:[^"\\\n]|\\.)*"|'[^'\n]*'|'''  # texts
     r"""#[^\n]*|[\[\]{},=\n]|[^\s\[\]{},=#"']+|[ \t\r]+""",  # comments, signs, words and blanks
@@ -29,53 +29,44 @@ def find_line(path: KeyPath, lines: dict[KeyPath, int]) -> int | None:
 
 def key_lines(text: str) -> dict[KeyPath, int]:
     """Return the line, from 1, of each key."""
-    return _Reader(text).read()
+    return _LineReader(text).lines
 
 
-class _Reader:
-    """Walks over the tokens once."""
+class _LineReader:
+    """Reader that records the line of each key; brackets are closed, as ``tomllib`` has read the text."""
 
     def __init__(self, text: str) -> None:
-        self.tokens = list(_tokens(text))
+        self.tokens = [*_tokens(text), ("\n", 0)]
         self.at = 0
         self.lines: dict[KeyPath, int] = {}
-        self.counts: dict[KeyPath, int] = {}
-        """How often a table of a list was opened."""
-
-    def read(self) -> dict[KeyPath, int]:
+        self.last_tables: dict[KeyPath, int] = {}
+        """By list of tables, the index of the last table that was opened."""
         table: KeyPath = ()
         while self.at < len(self.tokens):
-            token, line = self.tokens[self.at]
-            if token == "[":
-                table = self._header(line)
-            elif token.isspace():  # also what stands behind a header, a list or an inline table
+            token = self.tokens[self.at][0]
+            if token == "\n":
                 self.at += 1
+            elif token == "[":
+                table = self._header()
             else:
                 self._pair(table)
-        return self.lines
 
-    def _header(self, line: int) -> KeyPath:
-        """``[a.b]`` or ``[[a.b]]``."""
-        listed = self.tokens[self.at + 1 : self.at + 2] == [("[", line)]
-        self.at += 2 if listed else 1
-        path = self._resolved(self._key(), line)
-        self.at += 2 if listed else 1
-        if listed:
-            self.counts[path] = self.counts.get(path, -1) + 1
-            self.lines.setdefault(path, line)
-            path = (*path, self.counts[path])
-        self.lines.setdefault(path, line)
-        return path
-
-    def _resolved(self, names: list[str], line: int) -> KeyPath:
-        """A header below a list of tables means its last table; what it passes through is there from now on."""
+    def _header(self) -> KeyPath:
+        """Read ``[a.b]`` or ``[[a.b]]``; below a list of tables it means the last table of the list."""
+        line = self.tokens[self.at][1]
+        brackets = 2 if self.tokens[self.at + 1][0] == "[" else 1
+        self.at += brackets
         path: KeyPath = ()
-        for place, name in enumerate(names):
+        for name in self._key():
+            if path in self.last_tables:
+                path = (*path, self.last_tables[path])
             path = (*path, name)
-            if place < len(names) - 1:
-                self.lines.setdefault(path, line)
-                if path in self.counts:
-                    path = (*path, self.counts[path])
+            self.lines.setdefault(path, line)
+        self.at += brackets
+        if brackets == 2:
+            self.last_tables[path] = self.last_tables.get(path, -1) + 1
+            path = (*path, self.last_tables[path])
+            self.lines.setdefault(path, line)
         return path
 
     def _pair(self, table: KeyPath) -> None:
@@ -88,73 +79,48 @@ class _Reader:
         self._value(path)
 
     def _key(self) -> list[str]:
-        """The parts of a dotted key; stops before what follows it."""
+        """Read the parts of a dotted key; stop before what follows it."""
         text = ""
-        while self.at < len(self.tokens) and self.tokens[self.at][0] not in ("=", "]", "\n"):
+        while self.tokens[self.at][0] not in ("=", "]"):
             text += self.tokens[self.at][0]
             self.at += 1
-        parts, place = [], 0
-        while match := _KEY_PART.match(text, place):
-            escaped, literal, bare = match.groups()
-            parts.append(_unescaped(escaped) if escaped is not None else literal if literal is not None else bare)
-            place = match.end() + 1  # the dot
-        return parts
+        return [
+            str(tomllib.loads(f"key = {part}")["key"]) if part[0] in "\"'" else part for part in _KEY_PART.findall(text)
+        ]
 
     def _value(self, path: KeyPath) -> None:
-        while self.at < len(self.tokens) and self.tokens[self.at][0].isspace() and self.tokens[self.at][0] != "\n":
-            self.at += 1
-        if self.at >= len(self.tokens):
-            return
-        token = self.tokens[self.at][0]
-        if token == "[":
-            self._list(path)
-        elif token == "{":
-            self._inline_table(path)
-        else:
-            while self.at < len(self.tokens) and self.tokens[self.at][0] not in (",", "]", "}", "\n"):
+        opening = self.tokens[self.at][0]
+        if opening not in ("[", "{"):
+            while self.tokens[self.at][0] not in (",", "]", "}", "\n"):
                 self.at += 1
-
-    def _list(self, path: KeyPath) -> None:
+            return
         self.at += 1
         number = 0
-        while self.at < len(self.tokens) and self.tokens[self.at][0] != "]":
+        while self.tokens[self.at][0] not in ("]", "}"):
             token, line = self.tokens[self.at]
-            if token.isspace() or token == ",":
+            if token in (",", "\n"):
                 self.at += 1
-                continue
-            self.lines.setdefault((*path, number), line)
-            self._value((*path, number))
-            number += 1
-        self.at += 1
-
-    def _inline_table(self, path: KeyPath) -> None:
-        self.at += 1
-        while self.at < len(self.tokens) and self.tokens[self.at][0] != "}":
-            if self.tokens[self.at][0].isspace() or self.tokens[self.at][0] == ",":
-                self.at += 1
-            else:
+            elif opening == "{":
                 self._pair(path)
+            else:
+                self.lines.setdefault((*path, number), line)
+                self._value((*path, number))
+                number += 1
         self.at += 1
-
-
-def _unescaped(text: str) -> str:
-    """A quoted key as ``tomllib`` reads it."""
-    return str(tomllib.loads(f'key = "{text}"')["key"]) if "\\" in text else text
 
 
 def _tokens(text: str) -> Iterator[tuple[str, int]]:
-    """Tokens with their line; comments and blanks at the start of a line are left out."""
-    line, at_start = 1, True
+    """Yield tokens with their line; comments and blanks are omitted."""
+    line = 1
     for match in _TOKEN.finditer(text):
         token = match.group()
-        if not token.startswith("#") and not (at_start and token.isspace() and token != "\n"):
+        if token == "\n" or not (token.startswith("#") or token.isspace()):
             yield token, line
-            at_start = token == "\n"
         line += token.count("\n")
 
 
 def format_path(path: KeyPath) -> str:
-    """``systems.dense.path``, ``measures[1]``."""
+    """Return a path as text: ``systems.dense.path``, ``measures[1]``."""
     text = ""
     for part in path:
         text += f"[{part + 1}]" if isinstance(part, int) else f".{part}" if text else part
