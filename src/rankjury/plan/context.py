@@ -12,8 +12,9 @@ import polars as pl
 from pydantic import BaseModel, ConfigDict, Field
 
 from rankjury.core.progress import Progress
+from rankjury.core.text import join_names, plural
 from rankjury.core.types import Background, Gold, Ranking, Vectors
-from rankjury.errors import RankjuryError
+from rankjury.errors import RankjuryError, UsageError
 from rankjury.evaluation.random_baseline import RandomRanking
 from rankjury.evaluation.sections import QUERIES, ReportWarning, Section, SystemFacts
 from rankjury.evaluation.slices import SliceTable
@@ -67,15 +68,11 @@ class GoldContext:
     checked: "CheckedPlan"
     resampling: Resampling
     """How intervals are made."""
-    open_lab: Callable[[], "Lab"]
-    """Returns how indexes are tried: one value for all systems, made when the first asks for it."""
+    lab: "Lab"
+    """How indexes are tried: one value for all systems."""
     scratch: str
     """A folder for what is kept only while the plan runs; empty: among temporary files."""
     progress: Progress
-
-    @property
-    def lab(self) -> "Lab":
-        return self.open_lab()
 
     @property
     def asked(self) -> tuple[NamedMeasure, ...]:
@@ -86,25 +83,9 @@ class GoldContext:
         return self.checked.cuts
 
     @property
-    def gold_cut(self) -> int:
-        return self.checked.gold_cut
-
-    @property
-    def is_lab(self) -> bool:
-        """Whether the plan is about indexes, so that stability and fingerprints of vectors are recorded."""
-        return self.checked.plan.is_lab
-
-    @property
-    def first_cut(self) -> int:
-        """The cut-off of the first measure of the headline, or the largest of all."""
-        headline = self.checked.headline
-        first = next((named for named in self.asked if headline and named.label == headline[0]), None)
-        return (first.measure.k if first is not None else None) or max(self.cuts, default=TOP)
-
-    @property
     def ties(self) -> TieRule:
         """How the first measure orders equal scores."""
-        rule = self.asked[0].measure["ties"] if self.asked else "id"
+        rule = self.asked[0].measure["ties"]
         return cast(TieRule, rule) if rule in get_args(TieRule) else "id"
 
     def path(self, text: str) -> str:
@@ -240,6 +221,16 @@ class LoadedGold:
         """Return a ranking that was read from a file, without what may not be in it, and what was found."""
         return ranking, []
 
+    def recommender_task(self, where: str | None = None) -> "Task":
+        """Return what a recommender is fitted on; raise an error where the gold is not held out of a log."""
+        if self.task is None:
+            raise UsageError(
+                "the gold is not a log that a recommender could learn from",
+                where=where,
+                expected='a gold of the kind "interactions"',
+            )
+        return self.task
+
     def choose_queries(
         self, gold: Gold, corpus: Vectors, queries: Vectors | None
     ) -> tuple[pl.Series, Sequence[ReportWarning]]:
@@ -251,11 +242,9 @@ class LoadedGold:
         if threshold is None or not isinstance(loaded.ranking, Ranking):
             return loaded
         shown = apply_threshold(loaded.ranking, threshold)
-        bare = int((np.diff(shown.starts) == 0).sum())
-        warnings = []
-        if bare > len(shown) / 2:
-            text = f"the threshold {threshold:g} leaves {bare:,} of {len(shown):,} {{queries}} no result"
-            warnings.append(ReportWarning(text, code="threshold", count=bare))
+        empty = int((np.diff(shown.starts) == 0).sum())
+        text = f"the threshold {threshold:g} leaves {empty:,} of {len(shown):,} {{queries}} no result"
+        warnings = [ReportWarning(text, code="threshold", count=empty)] if empty > len(shown) / 2 else []
         return replace(loaded, ranking=shown).adding(SystemFacts({"threshold": threshold}), warnings=warnings)
 
     def final_warnings(self, report: "Report", context: GoldContext) -> Iterator[ReportWarning]:
@@ -325,6 +314,13 @@ class SystemTable(PlanTable, ABC):
 def default_depth(size: int, cuts: Sequence[int]) -> int | None:
     """Return how many of ``size`` candidates to rank where nothing says so; None: all of them."""
     return None if size <= FULL_DEPTH else max((DEFAULT_DEPTH, *cuts))
+
+
+def warn_of_names(names: Collection[str] | pl.Series, one: str, many: str, text: str, code: str) -> list[ReportWarning]:
+    """Return a warning that counts and lists names, or none if there are none."""
+    if not len(names):
+        return []
+    return [ReportWarning(f"{plural(len(names), one, many)} {text}: {join_names(names)}", code=code, count=len(names))]
 
 
 def threshold_warnings(asked: Sequence[NamedMeasure], text: str) -> list[ReportWarning]:

@@ -3,7 +3,6 @@
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cache, partial
 from os.path import exists
 from pathlib import Path
 
@@ -145,7 +144,7 @@ class Inputs:
         writable = os.access(place if exists(place) else place.parent, os.W_OK)
         resampling = Resampling(**plan.statistics.model_dump())
         scratch = str(place.absolute()) if writable else ""
-        self.context = GoldContext(checked, resampling, cache(partial(Lab, plan, checked.folder)), scratch, progress)
+        self.context = GoldContext(checked, resampling, Lab(plan, checked.folder), scratch, progress)
         with self.context.located("gold"):
             self.gold = plan.gold.load(self.context)
         self.loaded: dict[str, Loaded] = {}
@@ -190,7 +189,7 @@ class Inputs:
         return SystemContext(
             checked,
             context.resampling,
-            context.open_lab,
+            context.lab,
             context.scratch,
             Progress(lambda what, done, of: context.progress.update(f"{what}: {name}", done, of)),
             self.gold,

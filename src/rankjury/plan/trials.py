@@ -3,10 +3,10 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from rankjury.core.journal import Journal
-from rankjury.core.params import Params, Setting
+from rankjury.core.params import Params
 from rankjury.core.progress import NO_PROGRESS, Progress
 from rankjury.errors import RankjuryError, UnknownName, UsageError
 from rankjury.evaluation.targets import Target
@@ -17,7 +17,8 @@ from rankjury.plan.parse import CheckedPlan
 from rankjury.plan.run import Inputs
 from rankjury.plan.schema import SweepTable, TuneTable
 from rankjury.plan.systems.recommender import COLD_ITEMS
-from rankjury.recsys.models import RECOMMENDERS, make_recommender
+from rankjury.recsys.models import RECOMMENDERS, Recommender, make_recommender
+from rankjury.recsys.task import Task
 from rankjury.recsys.tuning.models import TuningSubject, without_test
 from rankjury.recsys.tuning.search import list_settings
 from rankjury.retrieval.bench.benchmark import IndexBenchmark
@@ -28,7 +29,7 @@ from rankjury.retrieval.bench.sweep_result import Cost, SweepResult
 
 @dataclass(frozen=True, eq=False)
 class IndexSweep:
-    """An index to sweep."""
+    """An index to sweep, with the arguments of ``run_sweep``."""
 
     name: str
     bench: IndexBenchmark
@@ -46,15 +47,9 @@ class IndexSweep:
         aims = self.target is not None or self.limit_p95_ms is not None
         return len(self.grid) + self.grid.number_of_builds + (aims and self.cheapest == "p95")
 
-    def carry_out(
-        self, journal: Journal | None, *, prune: bool = True, progress: Progress = NO_PROGRESS
-    ) -> SweepResult:
+    def carry_out(self, journal: Journal, *, prune: bool, progress: Progress) -> SweepResult:
         """Measure the grid; what the journal holds is not measured again."""
-        return run_sweep(
-            self.bench, self.grid, name=self.name, target=self.target, limit_p95_ms=self.limit_p95_ms, journal=journal,
-            rounds=self.rounds, warm_up=self.warm_up, concurrency=self.concurrency, progress=progress, prune=prune,
-            cheapest=self.cheapest,
-        )  # fmt: skip
+        return run_sweep(**vars(self), journal=journal, prune=prune, progress=progress)
 
 
 def prepare_sweeps(
@@ -99,7 +94,8 @@ def _limit(targets: Iterable[Target], subject: str, signs: tuple[str, ...]) -> f
 
 def with_validation_window(checked: CheckedPlan) -> CheckedPlan:
     """Return the plan on its validation window; unchanged where nothing of its gold was held out."""
-    return _with_window(checked, "validation", "train")
+    gold = checked.plan.gold.on_window("validation", "train")
+    return replace(checked, plan=checked.plan.model_copy(update={"gold": gold}))
 
 
 def with_settings(
@@ -118,14 +114,8 @@ def with_settings(
         name: table.model_copy(update={"params": dict(chosen[name])}) if name in chosen else table
         for name, table in plan.systems.items()
     }
-    meta: dict[str, Setting] = {**plan.meta, "tuned": tuned}
-    changed = replace(checked, plan=plan.model_copy(update={"systems": systems, "meta": meta}))
-    return _with_window(changed, "test", refit)
-
-
-def _with_window(checked: CheckedPlan, window: Literal["validation", "test"], fit_on: str | None) -> CheckedPlan:
-    gold = checked.plan.gold.on_window(window, fit_on)
-    return replace(checked, plan=checked.plan.model_copy(update={"gold": gold}))
+    changes = {"gold": plan.gold.on_window("test", refit), "systems": systems, "meta": {**plan.meta, "tuned": tuned}}
+    return replace(checked, plan=plan.model_copy(update=changes))
 
 
 def prepare_subjects(
@@ -133,9 +123,9 @@ def prepare_subjects(
 ) -> list[TuningSubject]:
     """Return what to tune, with the log read; ``changed`` are keys of the tables that the caller sets otherwise."""
     tables: dict[str, tuple[TuneTable, NamedMeasure]] = {}
+    known = checked.plan.recommenders
     for name in names:
-        if name not in checked.plan.recommenders:
-            known = checked.plan.recommenders
+        if name not in known:
             raise UnknownName("system of the kind recommender", name, known, where=checked.where)
         if name not in checked.plan.tune:
             expected = f"[tune.{name}] with params = {{ factors = [16, 64] }}"
@@ -143,28 +133,22 @@ def prepare_subjects(
         table = checked.plan.tune[name].model_copy(update=dict(changed or {}))
         tables[name] = table, checked.plan.conventions.resolve(table.measure)
     inputs = Inputs(with_validation_window(checked), progress)
-    if inputs.gold.task is None:
-        raise UsageError(
-            "the gold is not a log that a recommender could learn from",
-            where=checked.at("gold"),
-            expected='a gold of the kind "interactions"',
-        )
-    task = without_test(inputs.gold.task)
+    task = without_test(inputs.gold.recommender_task(checked.at("gold")))
     return [_prepare_subject(inputs, name, table, asked, task) for name, (table, asked) in tables.items()]
 
 
-def _prepare_subject(inputs: Inputs, name: str, table: TuneTable, asked: NamedMeasure, task: Any) -> TuningSubject:
+def _prepare_subject(inputs: Inputs, name: str, table: TuneTable, asked: NamedMeasure, task: Task) -> TuningSubject:
     context, gold = inputs.context, inputs.gold
     checked = context.checked
     system: Any = checked.plan.recommenders[name]
     kind = RECOMMENDERS.get(system.model)
 
-    def settings(params: Params) -> Params:
-        settled: Params = system.model_copy(update={"params": dict(params)}).settings(context.path, gold)
-        return settled
+    def make(params: Params) -> Recommender:
+        table = system.model_copy(update={"params": dict(params)})
+        return make_recommender(system.model, table.settings(context.path, gold))
 
     with context.located("systems", name):
-        make_recommender(system.model, settings(system.params))
+        make(system.params)
     try:
         tried = list_settings(
             kind.params, system.params, table.tried, search=table.how, trials=table.trials, seed=table.seed,
@@ -178,11 +162,9 @@ def _prepare_subject(inputs: Inputs, name: str, table: TuneTable, asked: NamedMe
     about: dict[str, Any] = {"libraries": kind.versions(), "files": digest_contents(tried, checked.folder)}
     if gold.tiers is not None and COLD_ITEMS in kind.params:
         about[COLD_ITEMS] = gold.tiers.cold_items
-    search: dict[str, Any] = {"kind": table.how}
-    if table.how == "random":
-        search |= {"trials": table.trials, "seed": table.seed}
+    drawn = {"trials": table.trials, "seed": table.seed} if table.how == "random" else {}
+    search = {"kind": table.how, **drawn}
     return TuningSubject(
-        name, system.model, kind.params, lambda params: make_recommender(system.model, settings(params)), task,
-        tuple(tried), table.tried, asked, depth, system.cold_users, system.threshold, search,
-        about, kind.simpler, Path(checked.where).stem,
+        name, system.model, kind.params, make, task, tuple(tried), table.tried, asked, depth, system.cold_users,
+        system.threshold, search, about, kind.simpler, Path(checked.where).stem,
     )  # fmt: skip

@@ -1,7 +1,7 @@
 """Gold of held-out interactions: what users took after the training window."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, datetime
 from os.path import isdir
 from pathlib import Path
@@ -20,11 +20,11 @@ from rankjury.evaluation.slices import SliceTable
 from rankjury.io.ordered_lists import ONLY_ASPECT
 from rankjury.measures.dialects import NamedMeasure
 from rankjury.plan import GOLD_KINDS
-from rankjury.plan.context import GoldContext, GoldTable, Loaded, LoadedGold, PlanTable, threshold_warnings
+from rankjury.plan.context import TOP, GoldContext, GoldTable, Loaded, LoadedGold, PlanTable, threshold_warnings
 from rankjury.plan.draft import RANDOM_SYSTEM, register_draft, system_lines, system_names
 from rankjury.plan.folder_scan import FolderContents
 from rankjury.plan.toml import toml_string
-from rankjury.recsys.data.attributes import Attributes, SideFeatures, read_items, read_users, side_features
+from rankjury.recsys.data.attributes import Attributes, read_items, read_users, side_features
 from rankjury.recsys.data.movielens import find_companions
 from rankjury.recsys.data.read import read_log
 from rankjury.recsys.data.split_folder import is_split_folder, read_split
@@ -41,7 +41,6 @@ from rankjury.retrieval.embedding.embed import find_model
 _NO_THRESHOLD = (
     "{measures} count every held-out item as relevant, however low its rating; (rel=4) counts those rated 4 or better"
 )
-_TRAINING: dict[str, tuple[Window, ...]] = {"train": ("train",), "train+validation": ("train", "validation")}
 _LOG_KEYS = ("user", "item", "value", "time", "scale", "split")
 """Keys that a folder of rankjury split has answered."""
 SplitOption = Setting | list[float] | datetime | date
@@ -92,8 +91,7 @@ class TiersTable(PlanTable):
     )
 
     def tiers(self) -> Tiers:
-        activity = self.activity if isinstance(self.activity, int) else tuple(self.activity)
-        return Tiers(activity, tuple(self.popularity), self.cold_users, self.cold_items, self.crossings)
+        return Tiers(**{name: tuple(value) if isinstance(value, list) else value for name, value in self})
 
 
 class CandidatesTable(PlanTable):
@@ -187,8 +185,7 @@ class InteractionsGold(GoldTable):
         items = None if self.items is None else read_items(context.path(self.items))
         users = None if self.users is None else read_users(context.path(self.users))
         if is_split_folder(path):
-            idle = [key for key in _LOG_KEYS if key in self.model_fields_set]
-            if idle:
+            if idle := [key for key in _LOG_KEYS if key in self.model_fields_set]:
                 raise UsageError(
                     f"the log is split already, so that {' and '.join(idle)} would not count",
                     where=path,
@@ -203,7 +200,7 @@ class InteractionsGold(GoldTable):
         return split_log(log, self.split.kind, **self.split.options), items, users
 
     def _task(self, context: GoldContext, split: Split, items: Attributes | None, users: Attributes | None) -> Task:
-        fit_on = _TRAINING[self.fit_on]
+        fit_on: tuple[Window, ...] = ("train",) if self.fit_on == "train" else ("train", "validation")
         catalogue, notes = catalogue_mask(
             self._catalogue(items), split, self.window, fit_on, None if items is None else items.ids
         )
@@ -211,7 +208,12 @@ class InteractionsGold(GoldTable):
         features = side_features(split.log, items, users, trained=split.users_of(*fit_on))
         if self.embed is not None and features.texts:
             path = context.path(self.embed)
-            features = _embed_texts(features, path if isdir(path) else self.embed, len(split.log.items))
+            vectors = find_model(path if isdir(path) else self.embed).embed(list(filter(None, features.texts)))
+            matrix = np.zeros(
+                (len(split.log.items), vectors.shape[1]), dtype=np.float32
+            )  # an item without a text: zeros
+            matrix[[bool(text) for text in features.texts]] = vectors
+            features = replace(features, items={**features.items, "text": matrix})
         return Task(split, self.window, fit_on, catalogue, sampled, features, (*split.log.notes, *notes))
 
     def _catalogue(self, items: Attributes | None) -> Catalogue:
@@ -242,36 +244,21 @@ class InteractionsGold(GoldTable):
             yield "items", f"names no file, but {', '.join(labels)} would look at attributes of items"
 
 
-def _embed_texts(features: SideFeatures, model: str, items: int) -> SideFeatures:
-    """Return the features with the texts of items as vectors; an item without a text has zeros."""
-    vectors = find_model(model).embed([text for text in features.texts if text])
-    matrix = np.zeros((items, vectors.shape[1]), dtype=np.float32)
-    matrix[[bool(text) for text in features.texts]] = vectors
-    return SideFeatures({**features.items, "text": matrix}, features.users, features.texts, features.labels)
-
-
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class LoadedInteractions(LoadedGold):
     """A gold of users: systems recommend what is in the catalogue, and what they expose is recorded."""
 
-    @property
-    def _task(self) -> Task:
-        assert self.task is not None
-        return self.task
-
-    @property
-    def _tiers(self) -> Tiers:
-        assert self.tiers is not None
-        return self.tiers
+    task: Task
+    tiers: Tiers
 
     def slices(self, wanted: Collection[str]) -> list[SliceTable]:
-        return [user_cuts(self._task, self._tiers)]
+        return [user_cuts(self.task, self.tiers)]
 
     def item_slices(self) -> list[SliceTable]:
-        return [item_cuts(self._task, self._tiers)]
+        return [item_cuts(self.task, self.tiers)]
 
     def candidates(self, gold: Gold) -> int | Mapping[str, int] | None:
-        return self._task.candidates
+        return self.task.candidates
 
     def check_search(self) -> None:
         """Refuse: users are no items, whatever their ids, and are not shown what they have."""
@@ -281,15 +268,16 @@ class LoadedInteractions(LoadedGold):
         )
 
     def check_run(self, ranking: Ranking) -> tuple[Ranking, list[str]]:
-        return check_recommendations(ranking, self._task)
+        return check_recommendations(ranking, self.task)
 
     def complete(self, loaded: Loaded, threshold: float | None, context: GoldContext) -> Loaded:
         loaded = super().complete(loaded, threshold, context)
         if not isinstance(loaded.ranking, Ranking):
             return loaded
-        bench = MatchedRanking(self._task.gold, loaded.ranking, duplicates="first", allow_disjoint_queries=True)
-        k = context.first_cut
-        return loaded.adding(exposure_of(bench.lists(self._task.background, k, OrderRules(context.ties)), k))
+        matched = MatchedRanking(self.task.gold, loaded.ranking, duplicates="first", allow_disjoint_queries=True)
+        first = next(named for named in context.asked if named.label == context.checked.headline[0])
+        k = first.measure.k or max(context.cuts, default=TOP)
+        return loaded.adding(exposure_of(matched.lists(self.task.background, k, OrderRules(context.ties)), k))
 
     def final_warnings(self, report: Report, context: GoldContext) -> Iterator[ReportWarning]:
         of_gold = {named.label for named in context.asked if not named.measure.metric.of_lists}
@@ -307,24 +295,20 @@ def below_chance(report: Report, label: str) -> Iterator[str]:
     if measure is not None and measure.metric.of_lists:
         return
     means = {name: of[label].mean for name, of in report.estimates.items() if label in of}
-    random = [
-        name for name in report.systems if name in report.random_systems or report.fact(name, "model") == "random"
-    ]
-    floor = max((means[name] for name in random if name in means), default=None)
+    random = {*report.random_systems, *(name for name in report.systems if report.fact(name, "model") == "random")}
+    chance = max((means[name] for name in random if name in means), default=float("-inf"))
     for name, mean in means.items():
-        if floor is not None and name not in random and mean <= floor:
-            yield f"{name} ranks no better than chance: {label} {mean:.4f}, a random order has {floor:.4f}"
+        if name not in random and mean <= chance:
+            yield f"{name} ranks no better than chance: {label} {mean:.4f}, a random order has {chance:.4f}"
     if report.baseline is not None and report.fact(report.baseline, "model") == "popularity":
         verdicts = {
             comparison.system: verdict_style(comparison, report.level)
             for comparison in report.comparisons
             if comparison.measure == label and comparison.system not in random
         }
-        worse = [name for name, verdict in verdicts.items() if verdict == "worse"]
-        even = [name for name, verdict in verdicts.items() if verdict not in ("better", "worse")]
-        if worse:
+        if worse := [name for name, verdict in verdicts.items() if verdict == "worse"]:
             yield f"worse than {report.baseline} on {label}: {', '.join(worse)}"
-        if even:
+        if even := [name for name, verdict in verdicts.items() if verdict not in ("better", "worse")]:
             yield f"not shown to be better than {report.baseline} on {label}: {', '.join(even)}"
 
 

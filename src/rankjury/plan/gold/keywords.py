@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from operator import itemgetter
+from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -34,14 +34,22 @@ from rankjury.labeling.keywords.quality import KEYWORDS, LabelledText, compare_m
 from rankjury.labeling.products.query_sets import read_queries, read_query_records
 from rankjury.measures.dialects import NamedMeasure
 from rankjury.plan import GOLD_KINDS
-from rankjury.plan.context import TOP, GoldContext, GoldTable, Loaded, LoadedGold, PlanTable, threshold_warnings
+from rankjury.plan.context import (
+    TOP,
+    GoldContext,
+    GoldTable,
+    Loaded,
+    LoadedGold,
+    PlanTable,
+    threshold_warnings,
+    warn_of_names,
+)
 from rankjury.plan.draft import RANDOM_SYSTEM, register_draft, system_lines, system_names, top_level_lines
 from rankjury.plan.folder_scan import FolderContents
 from rankjury.plan.toml import toml_string
 from rankjury.retrieval.agreement.pairs import sample_ids
 from rankjury.retrieval.rank import drop_self
 
-_LISTED_TEXTS, _LISTED_IDS = 5, 3
 _MAX_SLICES = 60
 _MIN_QUERIES = 5
 _MAX_RESULTS = 50
@@ -55,6 +63,7 @@ _OTHERS = "(others)"
 """Keywords that few queries ask for, or that are too many."""
 _UNKNOWN = "unknown-items"
 """Code of the warning about items without annotations."""
+_OF_NO_ITEM = "of no annotated item, and never relevant"
 
 
 @dataclass(frozen=True)
@@ -146,7 +155,6 @@ class KeywordsGold(GoldTable):
             "vocabulary": len(counted.vocabulary),
             "without_keywords": list(asked.skipped),
         }
-        names = {name: text for name, text in zip(texts.ids, texts.texts, strict=True) if text}
         items_ask = asked.predicates.own is not None
         notes = (*everything.notes, *asked.notes(texts.about.get("unmapped", ())), *texts.notes)
         found = LoadedKeywords(
@@ -154,7 +162,7 @@ class KeywordsGold(GoldTable):
             queries_are_items=items_ask,
             exclude_self=items_ask or None,
             sections=(Keywords(about | texts.about | {"show": list(self.show)}),),
-            texts=names,
+            texts={name: text for name, text in zip(texts.ids, texts.texts, strict=True) if text},
             predicates=asked.predicates,
             everything=everything,
             show=tuple(self.show),
@@ -171,13 +179,8 @@ class KeywordsGold(GoldTable):
         if self.keywords == "given" or any(KEYWORDS in text.fields for text in read_query_records(Source.open(path))):
             labelled = read_labelled_texts(path, vocabulary, separator=self.separator, partly=mapped)
             if not mapped:
-                return QueryTexts(
-                    [text.id for text in labelled],
-                    [text.text for text in labelled],
-                    [sorted(text.numbers) for text in labelled],
-                    path,
-                    {"keywords": "given"},
-                )
+                ids, texts = [text.id for text in labelled], [text.text for text in labelled]
+                return QueryTexts(ids, texts, [sorted(text.numbers) for text in labelled], path, {"keywords": "given"})
         return self._mapped_texts(context, path, vocabulary, groups, labelled)
 
     def _mapped_texts(
@@ -194,6 +197,7 @@ class KeywordsGold(GoldTable):
         settings = table.settings(context, table.method)
         mapper = make_mapper(vocabulary, settings)
         mapped = map_texts(texts, vocabulary, settings, context.progress, groups=groups, mapper=mapper)
+        by_id = dict(zip(ids, mapped, strict=True))
         about: dict[str, Any] = {
             "keywords": "mapped",
             "mapping": {
@@ -201,9 +205,7 @@ class KeywordsGold(GoldTable):
                 "model": None if settings.method == "exact" else settings.model,
                 "threshold": mapper.threshold,
                 **({} if settings.diversity is None else {"diversity": settings.diversity}),
-                "queries": {
-                    name: text.to_json() for name, text in sorted(zip(ids, mapped, strict=True), key=itemgetter(0))
-                },
+                "queries": {name: text.to_json() for name, text in sorted(by_id.items())},
             },
         }
         notes = list(mapper.notes)
@@ -218,17 +220,14 @@ class KeywordsGold(GoldTable):
                 return {**compared.whole.to_json(), "groups": by_group}
 
             about["quality"] = {table.method: quality(mapped)}
-            for method in dict.fromkeys(table.check):
-                if method == table.method:
-                    continue
+            for method in dict.fromkeys(method for method in table.check if method != table.method):
                 try:
-                    other = map_texts(
-                        texts, vocabulary, table.settings(context, method), context.progress, groups=groups
-                    )
-                    about["quality"][method] = quality(other)
+                    other = table.settings(context, method)
+                    extractions = map_texts(texts, vocabulary, other, context.progress, groups=groups)
+                    about["quality"][method] = quality(extractions)
                 except MissingExtra as error:
                     notes.append(f"the method {method} was not measured: {error}")
-        unmapped = sorted(name for name, text in zip(ids, mapped, strict=True) if not text.mapped)
+        unmapped = sorted(name for name, text in by_id.items() if not text.mapped)
         if unmapped:
             about["unmapped"] = unmapped
             effect = "every item is relevant" if self.without_keywords == "all" else "left out"
@@ -236,7 +235,7 @@ class KeywordsGold(GoldTable):
             file = Path(vocabulary.source).name
             notes.append(
                 f"{plural(len(unmapped), 'text maps', 'texts map')} to no keyword by {settings.method}, {effect}: "
-                f"{join_names(unmapped, _LISTED_TEXTS)} (rankjury keywords TEXT --vocabulary {file} "
+                f"{join_names(unmapped, 5)} (rankjury keywords TEXT --vocabulary {file} "
                 f"--method {settings.method}{synonyms} shows why)"
             )
         return QueryTexts(ids, texts, [text.numbers(vocabulary) for text in mapped], path, about, tuple(notes))
@@ -287,7 +286,7 @@ class LoadedKeywords(LoadedGold):
         """
         vocabulary = self.predicates.annotations.vocabulary
         asked = [self.predicates.codes_of(query).tolist() for query in range(len(self.predicates))]
-        often = Counter(code for codes in asked for code in codes)
+        often = Counter(chain.from_iterable(asked))
         counts = Counter(keyword.name for keyword in vocabulary.keywords)  # with the group where two groups have it
         names = [keyword.name if counts[keyword.name] == 1 else str(keyword) for keyword in vocabulary.keywords]
         first = sorted(often, key=lambda code: (-often[code], code))[:_MAX_SLICES]
@@ -316,11 +315,8 @@ class LoadedKeywords(LoadedGold):
             self.predicates, ranking, k, threshold=threshold, everything=self.everything, kept=self.show,
             ties=context.ties,
         )  # fmt: skip
-        warnings = []
-        if found.unknown and not any(warning.code == _UNKNOWN for warning in loaded.warnings):
-            many = plural(len(found.unknown), "result is", "results are")
-            text = f"{many} of no annotated item, and never relevant: {join_names(found.unknown)}"
-            warnings.append(ReportWarning(text, code=_UNKNOWN, count=len(found.unknown)))
+        is_known = any(warning.code == _UNKNOWN for warning in loaded.warnings)
+        warnings = [] if is_known else warn_of_names(found.unknown, "result is", "results are", _OF_NO_ITEM, _UNKNOWN)
         loaded = replace(loaded, ranking=ranking).adding(warnings=warnings)
         return super().complete(loaded, threshold, context).adding(found)
 
@@ -332,12 +328,11 @@ class LoadedKeywords(LoadedGold):
                 yield ReportWarning(f"show names {query}, which is no query, or was left out", code="unknown-query")
         often = int((np.bincount(self.predicates.codes) >= _MIN_QUERIES).sum())
         if often > _MAX_SLICES:
-            yield ReportWarning(
+            text = (
                 f"slices are of the {_MAX_SLICES} keywords that most queries ask for, of {often:,}: the rest is "
-                f"{_KEYWORD}={_OTHERS}; a target's slice is always there",
-                code="many-keywords",
-                count=often,
+                f"{_KEYWORD}={_OTHERS}; a target's slice is always there"
             )
+            yield ReportWarning(text, code="many-keywords", count=often)
 
     def choose_queries(
         self, gold: Gold, corpus: Vectors, queries: Vectors | None
@@ -345,31 +340,25 @@ class LoadedKeywords(LoadedGold):
         """Return the queries that have a vector, and warnings about queries and items that have none."""
         ids = self.predicates.queries.cast(pl.String).sort()
         asked = corpus if queries is None else queries
-        there = pl.Series(asked.rows_of(ids) >= 0)
-        if not there.any():
+        has_vector = pl.Series(asked.rows_of(ids) >= 0)
+        if not has_vector.any():
             raise DataError(
-                f"no query has a vector: the queries are {join_names(ids, _LISTED_IDS)}, "
-                f"the vectors are of {join_names(asked.ids, _LISTED_IDS)}",
+                f"no query has a vector: the queries are {join_names(ids, 3)}, "
+                f"the vectors are of {join_names(asked.ids, 3)}",
                 where=asked.source,
                 expected="vectors with the queries' ids",
                 hint="Check prefixes, leading zeros, and that these files belong together.",
             )
         lacking = self.everything.ids.filter(pl.Series(corpus.rows_of(self.everything.ids) < 0))
         extra = corpus.ids.filter(pl.Series(self.everything.rows_of(corpus.ids) < 0))
-        found = []
-        if len(lacking):
-            many = plural(len(lacking), "annotated item has", "annotated items have")
-            text = f"{many} no vector, and cannot be found: {join_names(lacking)}"
-            found.append(ReportWarning(text, code="no-vector", count=len(lacking)))
-        if len(extra):
-            many = plural(len(extra), "vector is", "vectors are")
-            text = f"{many} of no annotated item, and never relevant: {join_names(extra)}"
-            found.append(ReportWarning(text, code=_UNKNOWN, count=len(extra)))
-        if queries is not None and not there.all():
-            silent = ids.filter(~there)
-            text = f"{plural(len(silent), 'query has', 'queries have')} no vector: {join_names(silent)}"
-            found.append(ReportWarning(text, code="queries-without-vector", count=len(silent)))
-        return ids.filter(there), found
+        without = ids.filter(~has_vector) if queries is not None else []
+        return ids.filter(has_vector), [
+            *warn_of_names(
+                lacking, "annotated item has", "annotated items have", "no vector, and cannot be found", "no-vector"
+            ),
+            *warn_of_names(extra, "vector is", "vectors are", _OF_NO_ITEM, _UNKNOWN),
+            *warn_of_names(without, "query has", "queries have", "no vector", "queries-without-vector"),
+        ]
 
 
 @register_draft(

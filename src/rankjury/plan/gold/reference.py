@@ -142,13 +142,12 @@ class ReferenceModelGold(VectorFiles, GoldTable):
     def _gold(
         self, rank: Callable[[pl.Series, int], Ranking], asked: pl.Series, context: GoldContext, source: str
     ) -> ReferenceJudgments:
-        if self.depth is not None and self.depth < context.gold_cut:
-            raise UsageError(
-                f"the gold is {self.depth:,} deep, and cut at {context.gold_cut:,}", where=f"{source}, depth",
-                expected=f"{context.gold_cut:,} or more",
-            )  # fmt: skip
+        cut = context.checked.gold_cut
+        if self.depth is not None and self.depth < cut:
+            found = f"the gold is {self.depth:,} deep, and cut at {cut:,}"
+            raise UsageError(found, where=f"{source}, depth", expected=f"{cut:,} or more")
         depth = self.depth or max(context.cuts, default=_REFERENCE_DEPTH)
-        return reference_gold(rank, asked, depth, ties=self.ties, needed=max(1, context.gold_cut), source=source)
+        return reference_gold(rank, asked, depth, ties=self.ties, needed=max(1, cut), source=source)
 
 
 @register_draft(

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from rankjury.core.params import Params, Setting, resolve_params
 from rankjury.core.types import WHOLE
-from rankjury.errors import RankjuryError, UnknownName, UsageError, install_command
+from rankjury.errors import RankjuryError, UnknownName, install_command
 from rankjury.evaluation.sections import ReportWarning, SystemFacts, as_warnings
 from rankjury.plan import SYSTEM_KINDS
 from rankjury.plan.context import Loaded, LoadedGold, SystemContext, SystemTable, default_depth
@@ -55,12 +55,7 @@ class RecommenderSystem(SystemTable):
         return f"left out, as what it needs is not installed: {install_command(str(kind.extra))}"
 
     def load(self, context: SystemContext) -> Loaded:
-        task = context.loaded_gold.task
-        if task is None:
-            raise UsageError(
-                "the gold is not a log that a recommender could learn from",
-                expected='a gold of the kind "interactions"',
-            )
+        task = context.loaded_gold.recommender_task()
         model = make_recommender(self.model, self.settings(context.path, context.loaded_gold))
         model.fit(task.train, task.features, context.progress)
         catalogue = int(task.in_catalogue.sum())
@@ -97,10 +92,9 @@ class RecommenderSystem(SystemTable):
     def settings(self, path: Callable[[str], str], gold: LoadedGold) -> Params:
         """Return the parameters, with files relative to the plan; cold is what the plan's tiers call cold."""
         kind = RECOMMENDERS.get(self.model)
-        from_tiers: Params = {}
-        if gold.tiers is not None and COLD_ITEMS in kind.params:
-            from_tiers = {COLD_ITEMS: gold.tiers.cold_items}
-        return {**from_tiers} | {
-            name: path(value) if name in kind.paths and isinstance(value, str) and value else value
-            for name, value in self.params.items()
+        params = {
+            name: path(str(value)) if name in kind.paths and value else value for name, value in self.params.items()
         }
+        if gold.tiers is not None and COLD_ITEMS in kind.params:
+            params.setdefault(COLD_ITEMS, gold.tiers.cold_items)
+        return params

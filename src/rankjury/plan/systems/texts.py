@@ -83,7 +83,7 @@ class TextsSystem(SystemTable):
         )
         loaded = self._ranked(Chunked(corpus, chunks.owners, chunks.items), queries, context)
         loaded = loaded.adding(facts, warnings=warnings)
-        if not context.is_lab or not isinstance(loaded.ranking, Ranking):
+        if not context.checked.plan.is_lab or not isinstance(loaded.ranking, Ranking):
             return loaded
         scores = top_scores(loaded.ranking, context.lab.table.k)
         loaded = loaded.adding(*vector_sections(corpus, queries, scores, context))

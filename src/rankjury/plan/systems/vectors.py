@@ -8,7 +8,6 @@ import polars as pl
 from pydantic import Field
 
 from rankjury.core.convert import ITEM
-from rankjury.core.text import join_names, plural
 from rankjury.core.types import Vectors
 from rankjury.errors import UnknownName
 from rankjury.evaluation.query_lists import top_scores
@@ -28,6 +27,7 @@ from rankjury.plan.context import (
     SystemContext,
     SystemTable,
     default_depth,
+    warn_of_names,
 )
 from rankjury.retrieval.agreement.pairs import VectorSimilarities
 from rankjury.retrieval.knn.similarity import METRIC_HELP, METRICS
@@ -145,7 +145,7 @@ class VectorsSystem(VectorFiles, SystemTable):
         )
         sections: list[Section] = [space.hygiene]
         last_steps: tuple[LastStep, ...] = ()
-        if context.is_lab and not only_order:
+        if context.checked.plan.is_lab and not only_order:
             asked = select_vectors(corpus if queries is None else queries, space.ranking.queries, "query")
             sections.append(SystemFacts({"vectors": self.prepared}))
             sections += vector_sections(corpus, asked, top_scores(space.ranking, context.lab.table.k), context)
@@ -162,7 +162,6 @@ class VectorsSystem(VectorFiles, SystemTable):
             return read_candidates(context.path(chosen)), []
         wanted = context.gold.queries.cast(pl.String).sort()
         extra = corpus.ids.filter(~corpus.ids.is_in(wanted.implode())).sort()
-        if not len(extra):
-            return wanted, []
-        text = f"{plural(len(extra), 'vector is', 'vectors are')} of no query, and no candidate: {join_names(extra)}"
-        return wanted, [ReportWarning(text, code="no-candidates", count=len(extra))]
+        return wanted, warn_of_names(
+            extra, "vector is", "vectors are", "of no query, and no candidate", "no-candidates"
+        )
