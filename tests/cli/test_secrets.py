@@ -16,7 +16,7 @@ import polars as pl
 import pytest
 
 from rankjury.errors import RankjuryError
-from rankjury.plan.archive import start_recording
+from rankjury.plan.archive import RunRecorder
 from rankjury.plan.parse import read_plan
 from rankjury.plan.run import execute_plan
 from rankjury.tracking.archive.archive import Archive
@@ -208,7 +208,7 @@ def test_a_secret_of_a_plan_that_fails_is_nowhere(spelling: str, small: object, 
     said = ""
     try:
         checked = read_plan(plan)
-        Archive(tmp_path / "archive").store(small, start_recording(checked).origin())  # type: ignore[arg-type]
+        Archive(tmp_path / "archive").store(small, RunRecorder(checked).origin())  # type: ignore[arg-type]
         execute_plan(checked)
     except RankjuryError as error:
         said = "".join(traceback.format_exception(error))

@@ -17,7 +17,7 @@ from time import monotonic, sleep
 import numpy as np
 import polars as pl
 
-from rankjury.plan.archive import start_recording
+from rankjury.plan.archive import RunRecorder
 from rankjury.plan.parse import read_plan
 from rankjury.plan.run import execute_plan
 from rankjury.tracking.archive.archive import Archive
@@ -199,7 +199,7 @@ def archive_files() -> Mapping[str, bytes]:
             put_small(folder, plan)
             (folder / "new.trec").write_text(ranked(shift))
             checked = read_plan(folder / "plan.toml")
-            begun = start_recording(checked)
+            begun = RunRecorder(checked)
             outcome = execute_plan(checked)
             origin = replace(begun.origin(), seconds=0.5)
             archive.store(outcome.report, origin, gate=outcome.gate, time=START + timedelta(days=day))

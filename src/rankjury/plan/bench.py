@@ -20,12 +20,11 @@ from rankjury.evaluation.sections import Fingerprints, Section, Stability, as_wa
 from rankjury.io.attributes import read_attributes
 from rankjury.labeling.products.query_sets import QuerySet, check_pins, read_query_set
 from rankjury.plan.context import GoldContext, Loaded
-from rankjury.plan.earlier_reports import EarlierReport, EarlierReports
+from rankjury.plan.earlier_reports import EarlierReports
 from rankjury.retrieval.bench.benchmark import Embed
 from rankjury.retrieval.bench.measure import Clock, select_loss_measure, split_loss
 from rankjury.retrieval.bench.result import IndexResult
 from rankjury.retrieval.embedding.embed import find_model
-from rankjury.retrieval.embedding.models import Embedder
 from rankjury.retrieval.engines.base import Filter
 from rankjury.retrieval.hints import Hints, find_hints
 from rankjury.retrieval.knn.similarity import norms_of
@@ -45,11 +44,7 @@ class Lab:
         """``folder``: what paths are relative to."""
         self.table, self.plan, self.folder = plan.lab, plan, folder
         earlier = self.table.earlier
-        self.references = None if earlier is None else EarlierReports(earlier, self.path, plan.name)
-
-    def path(self, text: str) -> str:
-        """Return a path of the plan, which is relative to the plan's folder."""
-        return str(self.folder / text)
+        self.references = None if earlier is None else EarlierReports(earlier, plan, folder)
 
     def clock(self, queries: int) -> Clock | None:
         table = self.table
@@ -57,88 +52,85 @@ class Lab:
         return Clock(rounds, table.warm_up, tuple(table.concurrency), table.rate, self.embed) if rounds else None
 
     @cached_property
-    def model(self) -> Embedder | None:
+    def embed(self) -> Embed | None:
         if self.table.model is None:
             return None
         if self.table.queries is None:
             raise UsageError("lab.model has no texts to embed", expected="lab.queries = a table with id and text")
-        return find_model(self.table.model)
-
-    @property
-    def embed(self) -> Embed | None:
-        return None if self.model is None else self.model.embed
+        return find_model(self.table.model).embed
 
     @cached_property
     def query_set(self) -> QuerySet | None:
         """The pinned queries; changed ones under an unchanged version are an error."""
         if self.table.queries is None:
             return None
-        found = read_query_set(self.path(self.table.queries))
-        check_pins(found)
-        return found
+        queries = read_query_set(str(self.folder / self.table.queries))
+        check_pins(queries)
+        return queries
 
-    def earlier_of(self, system: str) -> EarlierReport:
-        """Choose the earlier report that a system is compared with."""
-        alone = len(self.plan.systems) == 1
-        return EarlierReport(None) if self.references is None else self.references.of(system, any_name=alone)
+    @cached_property
+    def texts(self) -> dict[str, str]:
+        """The texts of the query set by id."""
+        queries = self.query_set
+        return {} if queries is None else dict(zip(queries.ids.to_list(), queries.texts.to_list(), strict=True))
 
     def check_earlier(self) -> None:
         """Choose the earlier reports before the work. A single file must hold a system of the plan."""
         if self.references is None:
             return
-        searched = self.plan.indexes if self.references.is_by_index else self.plan.systems
-        found = [self.earlier_of(name) for name in searched]
-        if self.references.is_one_file and all(earlier.report is None for earlier in found):
+        systems = self.plan.indexes if self.references.is_by_index else self.plan.systems
+        chosen = [self.references.choose(name) for name in systems]
+        if self.references.is_one_file and all(earlier.report is None for earlier in chosen):
             names = ", ".join(self.plan.systems)
             raise DataError("found none of the plan's systems", where=self.table.earlier, expected=f"one of {names}")
 
     def texts_of(self, queries: pl.Series) -> list[str] | None:
-        """Of these queries, in their order; None where there is no query set."""
+        """Return the texts of these queries, in their order; None where there is no query set."""
         if self.query_set is None:
             return None
-        known = dict(zip(self.query_set.ids.to_list(), self.query_set.texts.to_list(), strict=True))
-        lacking = queries.filter(~queries.is_in(list(known)))
+        lacking = queries.filter(~queries.is_in(list(self.texts)))
         if len(lacking):
             raise DataError(
                 f"queries without a text: {listed(lacking)}",
                 where=str(self.table.queries),
                 expected="all queries of the plan in the query set",
             )
-        return [known[query] for query in queries.to_list()]
+        return [self.texts[query] for query in queries.to_list()]
 
-    def ids_alone(self, wanted: pl.Series | None) -> tuple[Vectors, Vectors]:
-        """Items and queries of which no vectors are known."""
+    def without_vectors(self, queries: pl.Series) -> tuple[Vectors, Vectors]:
+        """Return the items and the queries as vectors of no dimensions, for engines that are asked with texts."""
         items, id_column = self._items
         if self.query_set is None:
             raise UsageError("the queries' texts are not known", expected="lab.queries = a table with id and text")
-        ids = self.query_set.ids if wanted is None else wanted
-        known = items[id_column].cast(pl.String)
-        return Vectors(known, np.empty((len(known), 0), np.float32)), Vectors(ids, np.empty((len(ids), 0), np.float32))
+        corpus, asked = (
+            Vectors(ids, np.empty((len(ids), 0), np.float32)) for ids in (items[id_column].cast(pl.String), queries)
+        )
+        return corpus, asked
 
     @cached_property
     def _items(self) -> tuple[pl.DataFrame, str]:
         if self.table.items is None:
             raise UsageError("what items there are is not known", expected="lab.items = a table with an id")
-        return read_attributes(self.path(self.table.items), "item")
+        return read_attributes(str(self.folder / self.table.items), "item")
 
     @cached_property
     def _queries(self) -> tuple[pl.DataFrame, str]:
         if self.table.queries is None:
             raise UsageError("a filter needs the queries' attributes", expected="lab.queries = a table with an id")
-        return read_attributes(self.path(self.table.queries), "query")
+        return read_attributes(str(self.folder / self.table.queries), "query")
 
     def attributes_of(self, items: pl.Series, attribute: str) -> pl.DataFrame:
-        """The attribute of these items, in their order; null where an item has none."""
+        """Return an attribute of these items, in their order; null where an item has none."""
         values = _column(self._items, attribute, str(self.table.items))
         return pl.DataFrame({attribute: [values.get(item) for item in items.to_list()]}, schema={attribute: pl.String})
 
     def filters_of(self, queries: pl.Series, attribute: str) -> list[Filter | None]:
-        """What each query asks for under an attribute; a query that does not say is not filtered."""
+        """Return the filter of each query by an attribute; None where the query has no value of it."""
         values = _column(self._queries, attribute, str(self.table.queries))
-        asked = [values.get(query) for query in queries.to_list()]
-        if not any(asked):
+        wanted = [values.get(query) for query in queries.to_list()]
+        if not any(wanted):
             raise DataError(f"no query has a value of {attribute!r}", where=str(self.table.queries))
-        return [Filter(attribute, value) if value else None for value in asked]
+        return [Filter(attribute, value) if value else None for value in wanted]
 
 
 def _column(table: tuple[pl.DataFrame, str], name: str, where: str) -> Mapping[str, str | None]:
@@ -150,14 +142,7 @@ def _column(table: tuple[pl.DataFrame, str], name: str, where: str) -> Mapping[s
 
 
 def vector_sections(corpus: Vectors, queries: Vectors, scores: Floats, context: GoldContext) -> tuple[Section, ...]:
-    """Return stability and fingerprints of a system's vectors.
-
-    Args:
-        corpus: The items' vectors.
-        queries: Those of the queries.
-        scores: How similar the first items of each query are (queries × k).
-        context: The plan at work.
-    """
+    """Return stability and fingerprints of a system's vectors; ``scores``: of the first items of each query."""
     norms = norms_of(corpus.values) if corpus.dimensions else np.empty(0)
     order = queries.ids.arg_sort().to_numpy()  # by id, whatever the order of the file
     stability = measure_stability(queries.ids.gather(order), scores[order], norms, k=context.lab.table.k)
@@ -199,23 +184,22 @@ def add_lab_results(report: Report, context: GoldContext, golds: Mapping[str, Go
     report = report.with_recorded({name: index.figures() for name, index in indexes.items()})
     if lab.query_set is not None:
         report = replace(report, provenance={**report.provenance, "query_set": lab.query_set.to_json()})
-        texts = dict(zip(lab.query_set.ids.to_list(), lab.query_set.texts.to_list(), strict=True))
         if report.queries is not None:
-            texts = {**report.queries.query_texts, **texts}
-            report = replace(report, queries=replace(report.queries, query_texts=texts))
+            report = replace(
+                report, queries=replace(report.queries, query_texts={**report.queries.query_texts, **lab.texts})
+            )
     chosen = select_loss_measure(context.asked, lab.table.k)
     label = report.labels[0] if chosen is None else chosen.label
     for name in tried:
         if golds[name].lookup is None and report.queries is not None:
             queries, top = report.queries, report.top_items[name]
-            found = select_examples(
-                report.scores[name], label, top, golds[name], texts=queries.query_texts, names=report.names
-            )
-            report = report.with_sections(found, system=name)
+            texts = queries.query_texts
+            examples = select_examples(report.scores[name], label, top, golds[name], texts=texts, names=report.names)
+            report = report.with_sections(examples, system=name)
     if lab.references is not None:
         fresh, notes = replace(report, source="this report"), list[str]()
         for name in indexes if lab.references.is_by_index else tried:
-            earlier = lab.earlier_of(name)
+            earlier = lab.references.choose(name)
             notes += earlier.notes
             if earlier.report is not None:
                 drift = drift_between(fresh, earlier.report, system=name, allowed=lab.table.allowed_drift)

@@ -68,11 +68,15 @@ class GoldContext:
     checked: "CheckedPlan"
     resampling: Resampling
     """How intervals are made."""
-    lab: "Lab"
-    """How indexes are tried: one value for all systems."""
+    open_lab: Callable[[], "Lab"]
+    """Returns how indexes are tried: one value for all systems, made when the first asks for it."""
     scratch: str
     """A folder for what is kept only while the plan runs; empty: among temporary files."""
     progress: Progress
+
+    @property
+    def lab(self) -> "Lab":
+        return self.open_lab()
 
     @property
     def asked(self) -> tuple[NamedMeasure, ...]:

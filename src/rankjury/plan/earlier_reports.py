@@ -1,14 +1,15 @@
 """Reference of the drift check: the choice among the reports that ``lab.earlier`` names."""
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from functools import cache
 from glob import escape, glob
 from json import loads
 from os.path import exists
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rankjury.core.text import plural
 from rankjury.errors import DataError
@@ -16,6 +17,9 @@ from rankjury.evaluation.report import Report, check_schema, read_report
 from rankjury.evaluation.targets import ABOUT_DRIFT
 from rankjury.io.source import Source
 from rankjury.reporting.writers import as_file_name
+
+if TYPE_CHECKING:
+    from rankjury.plan.schema import Plan
 
 _INDEX = "{index}"
 _SHOWN = 3
@@ -48,51 +52,40 @@ class EarlierReports:
     the next run.
     """
 
-    def __init__(self, pattern: str, resolve: Callable[[str], str], plan: str | None = None) -> None:
-        self.pattern = pattern
-        self.plan = plan
-        self._resolve = resolve
-        self._found: dict[str, EarlierReport] = {}
-        self._candidates: dict[str, _Candidate | None] = {}
-        self._reports: dict[str, Report] = {}
-
-    @property
-    def is_by_index(self) -> bool:
+    def __init__(self, pattern: str, plan: "Plan", folder: Path) -> None:
+        """``pattern``: ``lab.earlier`` of the plan; ``folder``: what it is relative to."""
+        self._pattern, self._plan, self._folder = pattern, plan, folder
+        self.is_by_index = _INDEX in pattern
         """Whether the pattern is of the files of indexes, of which other systems have none."""
-        return _INDEX in self.pattern
-
-    @property
-    def is_one_file(self) -> bool:
+        self.is_one_file = "*" not in pattern and not self.is_by_index
         """Whether the pattern names one file for all systems."""
-        return "*" not in self.pattern and not self.is_by_index
+        self.choose = cache(self._choose)
+        """Returns the report that a system is compared with."""
+        self._read, self._candidate = cache(read_report), cache(_candidate_at)
 
-    def path_of(self, system: str) -> str:
-        return self._resolve(self.pattern.replace(_INDEX, as_file_name(system)))
+    def _path(self, system: str) -> str:
+        return str(self._folder / self._pattern.replace(_INDEX, as_file_name(system)))
 
     def matches(self, path: Path, system: str) -> bool:
-        """Whether a later run would find its reference in a file of this name."""
-        wanted = str(Path(self.path_of(system)).resolve())
-        return fnmatchcase(str(path.resolve()), escape(wanted).replace("[*]", "*"))
+        """Return whether a later run would find its reference in a file of this name."""
+        pattern = str(Path(self._path(system)).resolve())
+        return fnmatchcase(str(path.resolve()), escape(pattern).replace("[*]", "*"))
 
-    def of(self, system: str, *, any_name: bool = False) -> EarlierReport:
-        """Choose the report of a system. ``any_name``: the only system of a single file may have another name."""
-        if system not in self._found:
-            path = self.path_of(system)
-            self._found[system] = self._latest(system, path) if "*" in path else self._named(system, path, any_name)
-        return self._found[system]
-
-    def _named(self, system: str, path: str, any_name: bool) -> EarlierReport:
+    def _choose(self, system: str) -> EarlierReport:
+        path = self._path(system)
+        if "*" in path:
+            return self._latest(system, path)
         if not self.is_one_file and not exists(path):
             return _none(system, f"there is no file {path}")
         report = self._read(path)
-        if system in report.systems or (any_name and self.is_one_file and len(report.systems) == 1):
+        # The only system of a single file may have another name than the only one of the plan.
+        is_alone = self.is_one_file and len(report.systems) == len(self._plan.systems) == 1
+        if system in report.systems or is_alone:
             return EarlierReport(report)
         return _none(system, f"{path} holds {', '.join(report.systems)}")
 
     def _latest(self, system: str, pattern: str) -> EarlierReport:
-        paths = _files(pattern)
-        self._candidates |= {path: _candidate_at(path) for path in paths if path not in self._candidates}
-        files = {path: self._candidates[path] for path in paths}
+        files = {path: self._candidate(path) for path in _files(pattern)}
         unread = [path for path, candidate in files.items() if candidate is None]
         notes = [f"skipped, as they are not reports of rankjury: {_listed(unread)}"] if unread else []
         known = [candidate for candidate in files.values() if candidate and system in candidate.failed]
@@ -117,17 +110,13 @@ class EarlierReports:
                 f"{_listed(failed)}. {accept}"
             )
         chosen = accepted[-1]
-        if None not in (self.plan, chosen.plan) and chosen.plan != self.plan:
+        plan = self._plan.name
+        if None not in (plan, chosen.plan) and chosen.plan != plan:
             notes.append(
                 f"{system}: drift is compared with {chosen.path}, which is a report of another plan ({chosen.plan}, "
-                f"not {self.plan}). Where that is not meant, give each plan a folder of its own for its reports."
+                f"not {plan}). Where that is not meant, give each plan a folder of its own for its reports."
             )
         return EarlierReport(self._read(chosen.path), tuple(notes))
-
-    def _read(self, path: str) -> Report:
-        if path not in self._reports:
-            self._reports[path] = read_report(path)
-        return self._reports[path]
 
 
 def _none(system: str, why: str) -> EarlierReport:
@@ -135,15 +124,14 @@ def _none(system: str, why: str) -> EarlierReport:
 
 
 def _files(pattern: str) -> list[str]:
-    """The files that fit, and those that end in the number of a further run of the same day (``_2``)."""
+    """Return the files that fit, and those that end in the number of a further run of the same day (``_2``)."""
     path = Path(pattern)
     numbered = str(path.with_name(f"{path.stem}_*{path.suffix}"))
-    further = [name for name in _glob(numbered) if re.search(r"_\d+$", Path(name).stem)]
-    return sorted({*_glob(pattern), *further})
-
-
-def _glob(pattern: str) -> list[str]:
-    return glob(escape(pattern).replace("[*]", "*"))  # noqa: PTH207 - Path.glob takes no absolute pattern
+    fitting, further = (
+        glob(escape(name).replace("[*]", "*"))  # noqa: PTH207 - Path.glob takes no absolute pattern
+        for name in (pattern, numbered)
+    )
+    return sorted({*fitting, *(name for name in further if re.search(r"_\d+$", Path(name).stem))})
 
 
 def _candidate_at(path: str) -> _Candidate | None:
@@ -158,7 +146,7 @@ def _candidate_at(path: str) -> _Candidate | None:
 
 
 def _failed(form: Mapping[str, Any], system: str) -> bool:
-    """Whether a target on drift failed; where the report records no such target, whether the ±5 % rule did."""
+    """Return whether a target on drift failed; where the report records no such target, whether the ±5 % rule did."""
     targets = [*(form.get("targets") or ()), *((form.get("gate") or {}).get("targets") or ())]
     verdicts = [
         target["verdict"]

@@ -7,7 +7,7 @@ from contextlib import suppress
 from hashlib import file_digest, sha256
 from importlib.machinery import ModuleSpec, PathFinder
 from itertools import accumulate
-from os.path import isdir, isfile
+from os.path import exists, isdir, isfile
 from pathlib import Path
 from typing import Any
 
@@ -31,94 +31,84 @@ _WORDS = frozenset(
     )
 )
 """Keys whose values are words, columns, or a place to work in: what is called like one is none that is read."""
-_STANDARD_INPUT = "-"
-_IDS = ", ids"
 
 
 def digest_contents(settings: Any, folder: Path) -> dict[str, str]:
-    """By path, or by the name of a module, digests of all that the texts among settings name; the rest is passed over.
+    """Return the digests of the files and modules that texts among settings name, by path or name of the module.
 
     Of a module only its own file counts, not what it imports.
     """
-    found: dict[str, str] = {}
-    for text in sorted(set(_texts(settings))):
-        for name, file in _files(text, folder):
-            found[name] = _digest(file)
-    return found
+    texts = sorted(set(texts_in(settings)))
+    return {name: _digest(file) for text in texts for name, file in _files(text, folder)}
 
 
 def list_inputs(plan: Mapping[str, Any], folder: Path) -> dict[str, Path | None]:
-    """All that a plan reads, files, folders and modules, by path as the plan spells it; None of standard input.
-
-    ``plan`` is a plan's content as it was written, ``folder`` what its paths are relative to.
-    """
-    found: dict[str, Path | None] = {}
+    """Return the files, folders and modules that a plan reads, by path as it spells them; None of standard input."""
+    inputs: dict[str, Path | None] = {}
     read = {key: value for key, value in plan.items() if key not in _NAMES_NO_INPUT}
-    for text in sorted(set(_texts(read, _WORDS))):
-        if text == _STANDARD_INPUT:
-            found[text] = None
+    for text in sorted(set(texts_in(read, _WORDS))):
+        if text == "-":  # standard input
+            inputs[text] = None
         else:
-            found |= dict(_files(text, folder)) or dict(_named_with_more(text, folder))
-    return found
+            inputs |= dict(_files(text, folder)) or dict(_named_with_more(text, folder))
+    return inputs
 
 
 def digest_inputs(inputs: Mapping[str, Path | None]) -> dict[str, str | None]:
-    """What each holds now; what cannot be read is left out, as the run itself will tell."""
-    found: dict[str, str | None] = {}
+    """Return the digest of each input; what cannot be read is left out, as the run itself reports it."""
+    digests: dict[str, str | None] = {}
     for name, path in inputs.items():
         with suppress(OSError):
-            found[name] = None if path is None else _digest_of_folder(path) if path.is_dir() else _digest(path)
-    return found
+            digests[name] = None if path is None else _digest_of_folder(path) if path.is_dir() else _digest(path)
+    return digests
 
 
-def _texts(settings: Any, words: Collection[str] = ()) -> Iterator[str]:
+def texts_in(settings: Any, words: Collection[str] = ()) -> Iterator[str]:
+    """Yield the texts among nested settings; those under the keys ``words`` are omitted."""
     if isinstance(settings, str):
         yield settings
     elif isinstance(settings, Mapping):
         for key, value in settings.items():
             if key not in words or isinstance(value, Mapping):
-                yield from _texts(value, words)
+                yield from texts_in(value, words)
     elif isinstance(settings, list | tuple):
         for value in settings:
-            yield from _texts(value, words)
+            yield from texts_in(value, words)
 
 
 def _files(text: str, folder: Path) -> Iterator[tuple[str, Path]]:
-    """The file that a text names, perhaps as FILE:KEY, and that of its ids; or the file of a module."""
+    """Yield the file that a text names, perhaps as FILE:KEY, and that of its ids; or the file of a module."""
     spelling = text if isfile(folder / text) else split_off_key(text)[0]
     path = folder / spelling
     if isfile(path):
         yield spelling, path
         ids = ids_file_of(str(path)) if plain_suffix(spelling) in VECTOR_SUFFIXES else None  # others have their own
         if ids is not None:
-            yield f"{spelling}{_IDS}", Path(ids)
+            yield f"{spelling}, ids", Path(ids)
     elif is_function_name(text):
         module = text.partition(":")[0]
-        origin = _origin(module)
-        if origin is not None:
+        if origin := _origin(module):
             yield module, origin
 
 
 def _named_with_more(text: str, folder: Path) -> Iterator[tuple[str, Path]]:
-    """A folder, or a file before a colon: ``queries.csv:type,length``, ``items.csv:title``."""
+    """Yield a folder, or a file before a colon: ``queries.csv:type,length``, ``items.csv:title``."""
     spelling = text
-    while spelling:
-        path = folder / spelling
-        if isfile(path):
-            yield spelling, path
-            return
-        if isdir(path) and find_file(path, "log") is None and folder.resolve().is_relative_to(path.resolve()):
-            return  # the plan's own folder, or one that it is in: what the plan writes would count as well
-        if isdir(path):
-            # Of a folder with a log only the files that are read: there may be others, such as those a run writes.
-            of_log = [find_file(path, kind) for kind in ("log", "items", "users")]
-            if of_log[0] is None or is_split_folder(path):
-                yield spelling, path
-            for file in of_log if of_log[0] is not None else ():
-                if file is not None:
-                    yield f"{spelling.rstrip('/')}/{file.name}", file
-            return
+    while spelling and not exists(folder / spelling):
         spelling = spelling.rpartition(":")[0]
+    path = folder / spelling
+    if isfile(path):
+        yield spelling, path
+    elif spelling and isdir(path):
+        log = find_file(path, "log")
+        if log is None and folder.resolve().is_relative_to(path.resolve()):
+            return  # the plan's own folder, or one that it is in: what the plan writes would count as well
+        if log is None or is_split_folder(path):
+            yield spelling, path
+        if log is not None:
+            # Of a folder with a log only the files that are read: there may be others, such as those a run writes.
+            files = filter(None, (log, find_file(path, "items"), find_file(path, "users")))
+            yield from ((f"{spelling.rstrip('/')}/{file.name}", file) for file in files)
 
 
 def _digest(file: Path) -> str:
@@ -127,7 +117,7 @@ def _digest(file: Path) -> str:
 
 
 def _digest_of_folder(folder: Path) -> str:
-    """Over its files, those of folders in it too, by name; what is hidden does not count."""
+    """Return the digest of all files in a folder and the folders in it, in the order of names; without hidden ones."""
     digest = sha256()
     for place, folders, files in os.walk(folder):
         folders[:] = sorted(name for name in folders if not name.startswith("."))

@@ -48,7 +48,7 @@ def _is_reference(path: Path, request: OutputRequest, checked: CheckedPlan) -> b
     pattern = checked.plan.lab.earlier
     if pattern is None or _DATE in request.file:
         return False
-    references = EarlierReports(pattern, lambda text: str(checked.folder / text))
+    references = EarlierReports(pattern, checked.plan, checked.folder)
     names = [request.system] if request.system else checked.plan.systems
     return any(references.matches(path, name) for name in names)
 

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cache, partial
 from os.path import exists
 from pathlib import Path
 
@@ -22,7 +23,7 @@ from rankjury.evaluation.slices import SliceTable
 from rankjury.evaluation.targets import Target
 from rankjury.io.atomic import together
 from rankjury.io.attributes import read_column
-from rankjury.plan.archive import has_equal_results, page_with_history, plan_name, record_test_look, start_recording
+from rankjury.plan.archive import RunRecorder, archived_page, has_equal_results, plan_name, record_test_look
 from rankjury.plan.bench import Lab
 from rankjury.plan.context import TOP, GoldContext, Loaded, SystemContext
 from rankjury.plan.outputs import check_outputs, write_outputs
@@ -111,7 +112,7 @@ def run_checked_plan(
     if archive is None:
         begun, outcome = None, execute_plan(checked, progress, output)
     else:
-        begun = start_recording(checked)
+        begun = RunRecorder(checked)
         # The page of the archive shows what is being done.
         with publish_progress(archive.path, plan_name(checked), Path(checked.where).name, progress) as live:
             outcome = execute_plan(checked, live, output)
@@ -123,7 +124,7 @@ def run_checked_plan(
         written = write_outputs(checked, report, output, gate, notes.append) if writes else {}
         if begun is not None and archive is not None:
             try:
-                record = archive.store(report, begun.origin(), gate=gate, page=page_with_history(archive))
+                record = archive.store(report, begun.origin(), gate=gate, page=partial(archived_page, archive))
             except DataError as failure:
                 error = failure
     if record is not None and archive is not None and record.manifest["same_inputs_as"] is not None:
@@ -144,7 +145,7 @@ class Inputs:
         writable = os.access(place if exists(place) else place.parent, os.W_OK)
         resampling = Resampling(**plan.statistics.model_dump())
         scratch = str(place.absolute()) if writable else ""
-        self.context = GoldContext(checked, resampling, Lab(plan, checked.folder), scratch, progress)
+        self.context = GoldContext(checked, resampling, cache(partial(Lab, plan, checked.folder)), scratch, progress)
         with self.context.located("gold"):
             self.gold = plan.gold.load(self.context)
         self.loaded: dict[str, Loaded] = {}
@@ -189,7 +190,7 @@ class Inputs:
         return SystemContext(
             checked,
             context.resampling,
-            context.lab,
+            context.open_lab,
             context.scratch,
             Progress(lambda what, done, of: context.progress.update(f"{what}: {name}", done, of)),
             self.gold,
@@ -235,13 +236,14 @@ def execute_plan(checked: CheckedPlan, progress: Progress = NO_PROGRESS, output:
     report = _assembled(_assessed(inputs, golds), inputs, golds)
     looks = record_test_look(checked, timestamp()) if gold.is_test_window else None
     if looks is not None:
-        warnings = (*report.warnings, *as_warnings(looks.notes(), "test-opened"))
-        report = replace(report, provenance={**report.provenance, "test_opened": looks.to_json()}, warnings=warnings)
+        opened, notes = looks
+        warnings = (*report.warnings, *as_warnings(notes, "test-opened"))
+        report = replace(report, provenance={**report.provenance, "test_opened": opened}, warnings=warnings)
     for step in dict.fromkeys(step for loaded in inputs.loaded.values() for step in loaded.last_steps):
         report = step(report, context, golds)
     aspects = {name: inputs.aspect_of(name) for name in checked.plan.systems}
-    targets, notes = _aim_targets(checked, report, aspects)
-    warnings = (*report.warnings, *gold.final_warnings(report, context), *as_warnings(notes, "target"))
+    targets, omitted = _aim_targets(checked, report, aspects)
+    warnings = (*report.warnings, *gold.final_warnings(report, context), *as_warnings(omitted, "target"))
     report = replace(report, warnings=with_unit(warnings, gold.unit))
     if not targets:
         return Outcome(report, None)

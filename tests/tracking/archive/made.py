@@ -3,7 +3,7 @@
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from rankjury.plan.archive import start_recording
+from rankjury.plan.archive import RunRecorder
 from rankjury.plan.parse import read_plan
 from rankjury.plan.run import Outcome, execute_plan
 from rankjury.tracking.archive.archive import Archive
@@ -58,7 +58,7 @@ def put_small(folder: Path, plan: str = PLAN) -> Path:
 def carried_out(plan: Path) -> tuple[Outcome, Origin]:
     """What came of a plan, and where that comes from."""
     checked = read_plan(plan)
-    begun = start_recording(checked)
+    begun = RunRecorder(checked)
     return execute_plan(checked), begun.origin()
 
 

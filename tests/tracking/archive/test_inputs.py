@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rankjury.plan.archive import plan_name, start_recording
+from rankjury.plan.archive import RunRecorder, plan_name
 from rankjury.plan.input_digests import digest_inputs, list_inputs
 from rankjury.plan.parse import read_plan
 from rankjury.plan.toml import to_toml
@@ -114,7 +114,7 @@ def test_what_vanishes_is_left_out(folder: Path) -> None:
 
 def test_a_dsn_is_not_kept_in_a_run(tmp_path: Path) -> None:
     meta = '\n[meta]\nsource = "postgresql://me:hunter2@host/db"\n'
-    origin = start_recording(read_plan(put_small(tmp_path / "small", PLAN + meta))).origin()
+    origin = RunRecorder(read_plan(put_small(tmp_path / "small", PLAN + meta))).origin()
     assert "hunter2" not in str(origin) and "me:***@host" in str(origin.text)
     assert origin.plan["meta"]["source"] == "postgresql://me:***@host/db"
 
@@ -122,7 +122,7 @@ def test_a_dsn_is_not_kept_in_a_run(tmp_path: Path) -> None:
 def test_the_plan_is_kept_without_its_comments(tmp_path: Path) -> None:
     text = PLAN + '# the old key: hunter2\n[meta]\n"odd key" = "a\\"b\\u007f"\nratio = 1e-05\nyes = true\n'
     checked = read_plan(put_small(tmp_path / "small", text))
-    origin = start_recording(checked).origin()
+    origin = RunRecorder(checked).origin()
     assert tomllib.loads(origin.text or "") == tomllib.loads(text) and "hunter2" not in (origin.text or "")
     assert origin.file == "plan.toml" and plan_name(checked) == "small"
     assert set(origin.plan) == {
@@ -133,7 +133,7 @@ def test_the_plan_is_kept_without_its_comments(tmp_path: Path) -> None:
 
 def test_the_text_is_that_of_the_beginning(tmp_path: Path) -> None:
     plan = put_small(tmp_path / "small")
-    begun = start_recording(read_plan(plan))
+    begun = RunRecorder(read_plan(plan))
     plan.write_text("# something else")
     assert tomllib.loads(begun.origin().text or "") == tomllib.loads(PLAN)
 
@@ -154,7 +154,7 @@ def test_absolute_paths_are_shortened(tmp_path: Path) -> None:
     plan = PLAN.replace('"gold.qrels"', f'"{folder}/gold.qrels"').replace('"old.trec"', f'"{elsewhere}/new.trec"')
     plan = plan.replace('"items.csv:title"', f'"{elsewhere}/items.csv:title"')
     (folder / "plan.toml").write_text(f'{plan}\n[meta]\ndata = "{elsewhere}/raw"\n')
-    origin = start_recording(read_plan(folder / "plan.toml")).origin()
+    origin = RunRecorder(read_plan(folder / "plan.toml")).origin()
     assert "alice" not in f"{origin.plan}{origin.text}{origin.inputs}" + "".join(origin.inputs)
     assert "bob" not in f"{origin.plan}{origin.text}{origin.inputs}"
     assert set(origin.inputs) == {"gold.qrels", "new.trec", "new.trec (2)", "queries.csv", "items.csv"}

@@ -91,7 +91,8 @@ class TiersTable(PlanTable):
     )
 
     def tiers(self) -> Tiers:
-        return Tiers(**{name: tuple(value) if isinstance(value, list) else value for name, value in self})
+        activity = self.activity if isinstance(self.activity, int) else tuple(self.activity)
+        return Tiers(activity, tuple(self.popularity), self.cold_users, self.cold_items, self.crossings)
 
 
 class CandidatesTable(PlanTable):

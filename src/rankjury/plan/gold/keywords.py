@@ -351,7 +351,7 @@ class LoadedKeywords(LoadedGold):
             )
         lacking = self.everything.ids.filter(pl.Series(corpus.rows_of(self.everything.ids) < 0))
         extra = corpus.ids.filter(pl.Series(self.everything.rows_of(corpus.ids) < 0))
-        without = ids.filter(~has_vector) if queries is not None else []
+        without = ids.filter(~has_vector) if queries is not None else ids.clear()
         return ids.filter(has_vector), [
             *warn_of_names(
                 lacking, "annotated item has", "annotated items have", "no vector, and cannot be found", "no-vector"

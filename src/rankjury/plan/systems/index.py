@@ -150,7 +150,7 @@ class IndexSystem(VectorFiles, SystemTable):
             corpus, queries = self._stored(context, warnings), self.read_queries(context)
             asked = queries if queries is not None else self.varied(corpus)
         elif not self.path:
-            return context.lab.ids_alone(context.gold.queries.cast(pl.String).sort())
+            return context.lab.without_vectors(context.gold.queries.cast(pl.String).sort())
         else:
             corpus, queries = self.read(context)
             asked = queries if queries is not None else corpus
