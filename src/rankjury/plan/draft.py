@@ -17,6 +17,9 @@ _SAME_ASPECT = {"anchor": "overall", "plot": "content"}
 """Words of the movies protocol: DenseAnchor is evaluated against the overall lists, and content is the plot."""
 
 
+Lines = Callable[[FolderContents], list[str]]
+
+
 @dataclass(frozen=True)
 class Draft:
     """A kind of plan that ``rankjury init`` writes."""
@@ -28,7 +31,7 @@ class Draft:
     """Of the kinds that suit a folder, the one with the lowest rank is drafted."""
     suits: Callable[[FolderContents], bool]
     """Whether the files of a folder call for this kind."""
-    lines: Callable[[FolderContents], list[str]]
+    lines: Lines
     """Returns the lines of the plan from its baseline to its systems."""
     alias: str | None = None
 
@@ -39,10 +42,10 @@ DRAFTS: Registry[Draft] = Registry("kind of plan", home="rankjury.plan.gold", gr
 
 def register_draft(
     name: str, about: str, *, rank: int, suits: Callable[[FolderContents], bool], alias: str | None = None
-) -> Callable[[Callable[[FolderContents], list[str]]], Callable[[FolderContents], list[str]]]:
+) -> Callable[[Lines], Lines]:
     """Register a function that returns the lines of a plan from the contents of its folder (see ``Draft``)."""
 
-    def add(lines: Callable[[FolderContents], list[str]]) -> Callable[[FolderContents], list[str]]:
+    def add(lines: Lines) -> Lines:
         DRAFTS.add(name, Draft(name, about, rank, suits, lines, alias))
         return lines
 
@@ -71,25 +74,26 @@ def kind_for(found: FolderContents) -> str:
 def draft(kind: str, found: FolderContents, name: str) -> str:
     """Return the text of a plan of a kind, filled in with the files that were found."""
     chosen = find_draft(kind)
-    head = [f"#:schema {SCHEMA_FILE}", f"# {chosen.about}", f"name = {toml_string(name)}"]
-    return "\n".join([*head, *chosen.lines(found), *_REST]) + "\n"
-
-
-_REST = [
-    "",
-    "# [statistics]             # how intervals and tests are made",
-    "# resamples = 10000",
-    "# level = 0.95",
-    "# seed = 0",
-    "",
-    "# [[target]]               # something that must hold; rankjury run then exits with 4 where it does not",
-    '# require = "ndcg@10 >= 0.6"',
-    '# slice = "type=question"',
-    "",
-    "[meta]                     # what to record with the results",
-    '# model = "all-MiniLM-L6-v2"',
-    '# dataset_version = "2026-11"',
-]
+    lines = [
+        f"#:schema {SCHEMA_FILE}",
+        f"# {chosen.about}",
+        f"name = {toml_string(name)}",
+        *chosen.lines(found),
+        "",
+        "# [statistics]             # how intervals and tests are made",
+        "# resamples = 10000",
+        "# level = 0.95",
+        "# seed = 0",
+        "",
+        "# [[target]]               # something that must hold; rankjury run then exits with 4 where it does not",
+        '# require = "ndcg@10 >= 0.6"',
+        '# slice = "type=question"',
+        "",
+        "[meta]                     # what to record with the results",
+        '# model = "all-MiniLM-L6-v2"',
+        '# dataset_version = "2026-11"',
+    ]
+    return "\n".join(lines) + "\n"
 
 
 def table_lines(name: str, **texts: str) -> list[str]:
@@ -115,10 +119,8 @@ def top_level_lines(
         main = [toml_string(f"{measure}@{cutoffs[0]}") for measure in measures[:4]]
         lines.append(f"headline = [{', '.join(main)}]   # printed and tested; the others are in the files")
     of_queries = {**found.tables, **(found.item_tables if found.queries_are_items else {})}
-    slices = next((toml_string(f"{name}:{attributes[0]}") for name, attributes in of_queries.items()), None)
-    lines.append(
-        f"slices = {slices}" if slices else '# slices = "queries.csv:type"   # attributes of queries to break down by'
-    )
+    slices = [f"slices = {toml_string(f'{name}:{attributes[0]}')}" for name, attributes in of_queries.items()]
+    lines += slices[:1] or ['# slices = "queries.csv:type"   # attributes of queries to break down by']
     if found.item_tables and not found.queries_are_items:
         name, attributes = next(iter(found.item_tables.items()))
         lines.append(f"item_slices = {toml_string(f'{name}:{attributes[0]}')}")
@@ -139,17 +141,15 @@ def system_names(paths: Sequence[str], taken: set[str] | None = None) -> dict[st
     for others in (stems, [file.parent.name for file, _ in split]):
         if len(set(bases)) < len(bases) and len(set(others)) == len(others):
             bases = others
-    used = set() if taken is None else taken
-    return {_free_name(base, used): path for base, path in zip(bases, paths, strict=True)}
-
-
-def _free_name(base: str, taken: set[str]) -> str:
-    bare = (character.isascii() and (character.isalnum() or character in "-_") for character in base)
-    name = "".join(character if fits else "-" for character, fits in zip(base, bare, strict=True)) or "system"
-    while name in taken:
-        name += "-2"
-    taken.add(name)
-    return name
+    taken = set() if taken is None else taken
+    names = {}
+    for base, path in zip(bases, paths, strict=True):
+        name = re.sub(r"[^A-Za-z0-9_-]", "-", base) or "system"
+        while name in taken:
+            name += "-2"
+        taken.add(name)
+        names[name] = path
+    return names
 
 
 def aspect_for(name: str, aspects: Sequence[str]) -> str | None:

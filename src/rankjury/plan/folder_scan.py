@@ -3,7 +3,6 @@
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 from zipfile import ZipFile
 
 import polars as pl
@@ -20,7 +19,7 @@ from rankjury.io.source import Source, plain_suffix
 from rankjury.io.tables import column_names
 from rankjury.io.vectors import VECTOR_SUFFIXES
 from rankjury.io.vectors.arrays import find_ids
-from rankjury.io.vectors.scan import METADATA_NAME, array_header, holds_vectors, read_headers
+from rankjury.io.vectors.scan import METADATA_NAME, holds_vectors, list_columns, read_headers
 from rankjury.io.vectors.tables import json_spaces
 from rankjury.labeling.keywords.annotations import SEPARATOR
 from rankjury.labeling.products.catalog import TEXTS, read_catalogue
@@ -143,7 +142,9 @@ def _sort_in(path: Path, name: str, found: FolderContents) -> None:
         if columns and VALUE not in columns:
             found.unrated.append(name)
         return
-    if suffix in (".npy", ".npz", ".safetensors") or (suffix in (".parquet", ".pq") and _list_columns(path)):
+    if suffix in (".npy", ".npz", ".safetensors") or (
+        suffix in (".parquet", ".pq") and list_columns(read_schema(path, str(path)))
+    ):
         _sort_in_vectors(path, name, suffix, found)
     elif suffix not in _TEXTS or path.stat().st_size == 0:
         return
@@ -166,7 +167,7 @@ def _sort_in(path: Path, name: str, found: FolderContents) -> None:
 
 
 def _log_columns(path: Path) -> dict[str, str]:
-    """Which columns are of users, items, ratings and times; none where it is no log."""
+    """Return the columns of users, items, ratings and times; none where the file is no log."""
     try:
         return find_columns(column_names(Source.open(path)), {}, path.name)
     except RankjuryError:
@@ -177,26 +178,15 @@ def _named(path: Path, names: tuple[str, ...]) -> bool:
     return any(name in path.name.lower() for name in names)
 
 
-def _list_columns(path: Path) -> list[str]:
-    schema = read_schema(path, str(path))
-    return [
-        name for name, dtype in schema.items() if isinstance(dtype, pl.List | pl.Array) and dtype.inner.is_numeric()
-    ]
-
-
 def _sort_in_vectors(path: Path, file: str, suffix: str, found: FolderContents) -> None:
-    alone = True
-    if suffix == ".npz":
-        keys, alone = _matrices(path)
-    elif suffix == ".safetensors":
+    if suffix == ".safetensors":
         keys, alone = _tensors(path)
-    elif suffix in (".parquet", ".pq"):
-        keys = _list_columns(path)
     else:
-        keys = [""]
-        with path.open("rb") as content:
-            if len(array_header(content)[0]) != 2:
-                return
+        keys, alone = [header.key or "" for header in read_headers(path)], True
+        if suffix == ".npz" and keys != [""]:  # not a vector for each id
+            with ZipFile(path) as archive:
+                names = {name.removesuffix(".npy") for name in archive.namelist() if name != METADATA_NAME}
+            alone = names <= {*keys, find_ids(names, keys[0] if len(keys) == 1 else None)}
     for key in keys:
         name = file if len(keys) == 1 and alone else f"{file}:{key}"
         named_queries = len(keys) > 1 and any(part in key.lower() for part in _QUERY_NAMES)
@@ -204,18 +194,8 @@ def _sort_in_vectors(path: Path, file: str, suffix: str, found: FolderContents) 
         (found.query_vectors if of_queries else found.vectors).append(name)
 
 
-def _matrices(path: Path) -> tuple[list[str], bool]:
-    """Return the names of the matrices, and whether there is nothing else but ids."""
-    keys = [header.key or "" for header in read_headers(path)]
-    if keys == [""]:  # a vector for each id
-        return keys, True
-    with ZipFile(path) as archive:
-        names = {name.removesuffix(".npy") for name in archive.namelist() if name != METADATA_NAME}
-    return keys, names <= {*keys, find_ids(names, keys[0] if len(keys) == 1 else None)}
-
-
 def _tensors(path: Path) -> tuple[list[str], bool]:
-    """Return the same for safetensors, from its header."""
+    """Return the names of the matrices, and whether there is nothing else, from the header of safetensors."""
     with path.open("rb") as file:
         size = int.from_bytes(file.read(8), "little")
         tensors = parse_json(file.read(min(size, _MAX_BYTES)), str(path))
@@ -225,30 +205,26 @@ def _tensors(path: Path) -> tuple[list[str], bool]:
 
 
 def _is_catalogue(path: Path) -> bool:
-    """Whether this JSON holds products with texts, and no lists of each other, as a gold of ordered lists does."""
+    """Return whether this JSON holds products with texts, and no lists of each other, as a gold of ordered lists does."""
     try:
         ids = frozenset(read_catalogue(path).ids)
     except RankjuryError:
         return False
-    tree = _json(path)
+    tree = parse_json(Source.open(path).text(), str(path))
     entries = tree if isinstance(tree, list) else list(tree.values())
     lists = [value for entry in entries[:1] for value in entry.values() if isinstance(value, list)]
     return any(name in TEXTS for name in entries[0]) and ids.isdisjoint(str(item) for ids_ in lists for item in ids_)
 
 
-def _json(path: Path) -> Any:
-    return parse_json(Source.open(path).text(), str(path))
-
-
 def _is_ordered(path: Path) -> bool:
-    tree = _json(path)
+    tree = parse_json(Source.open(path).text(), str(path))
     return isinstance(tree, list) and any(
         isinstance(value, list) for entry in tree[:1] if isinstance(entry, dict) for value in entry.values()
     )
 
 
 def _is_kind(path: Path) -> bool:
-    """Whether this is a gold or a run."""
+    """Return whether this is a gold or a run."""
     try:
         return bool(kind_of(Source.open(path)))
     except RankjuryError:
@@ -279,7 +255,7 @@ def _sort_in_table(path: Path, name: str, suffix: str, found: FolderContents) ->
 
 
 def _keyword_columns(table: pl.DataFrame, *, sure: bool = False) -> list[str]:
-    """Columns of keywords: few different texts, of which at least one column has several in a cell, unless ``sure``."""
+    """Return the columns of keywords: few different texts, of which at least one column has several in a cell, unless ``sure``."""
     texts = {name: table[name] for name in table.columns if table[name].dtype == pl.String}
     split = {name: cells.drop_nulls().str.split(SEPARATOR) for name, cells in texts.items()}
     several = [name for name, lists in split.items() if (lists.list.len() > 1).any()]
@@ -288,7 +264,7 @@ def _keyword_columns(table: pl.DataFrame, *, sure: bool = False) -> list[str]:
 
 
 def _can_be_named(attribute: Attribute) -> bool:
-    """Whether a plan can name it: not where the name holds commas, stars or brackets."""
+    """Return whether a plan can name it: not where the name holds commas, stars or brackets."""
     try:
         return parse_attributes(attribute.name) == [(attribute,)]
     except RankjuryError:

@@ -12,8 +12,9 @@ from rankjury.evaluation.gate import Gate
 from rankjury.evaluation.report import Report
 from rankjury.io.atomic import check_destination
 from rankjury.plan.earlier_reports import EarlierReports
+from rankjury.plan.input_digests import texts_in
 from rankjury.plan.parse import CheckedPlan
-from rankjury.plan.schema import OutputTable, Plan
+from rankjury.plan.schema import OutputTable
 from rankjury.reporting.writers import OutputRequest, Writer, as_file_name, find_writer, write_reports
 
 _DATE = "{date}"
@@ -24,7 +25,12 @@ def check_outputs(checked: CheckedPlan, folder: Path | None = None) -> None:
     if folder is not None and exists(folder) and not isdir(folder):
         raise DataError("cannot make this folder: a file is there", where=str(folder))
     seen: set[str] = set()
-    read = {(checked.folder / text).resolve() for text in _read_by(checked.plan)}
+    plan = checked.plan
+    tables = [list(table.model_dump().values()) for table in (plan.gold, plan.lab, *plan.systems.values())]
+    texts = [value for values in tables for value in values if isinstance(value, str)]
+    texts += texts_in([plan.slices, plan.item_slices, plan.names, plan.texts])
+    # What follows a colon may be a key of the file.
+    inputs = {(checked.folder / file).resolve() for text in texts for file in (text, text.rpartition(":")[0]) if file}
     for request, place in _requests(checked):
         where = f"{place} ({request.file})"
         try:
@@ -32,34 +38,19 @@ def check_outputs(checked: CheckedPlan, folder: Path | None = None) -> None:
         except RankjuryError as error:
             raise UsageError(str(error), where=where) from error
         path = (folder or checked.folder) / request.file
-        if path.resolve() in read:
+        if path.resolve() in inputs:
             raise UsageError("the plan reads this file", where=where, expected="another name")
-        if find_writer(request).is_report and _is_reference(path, request, checked):
-            expected = f"{_DATE} in the name of the file, or another name"
-            raise UsageError("the plan reads its earlier report from this file", where=where, expected=expected)
+        if plan.lab.earlier is not None and _DATE not in request.file and find_writer(request).is_report:
+            # A run that failed its drift target would be the reference of the next.
+            references = EarlierReports(plan.lab.earlier, plan, checked.folder)
+            names = [request.system] if request.system else plan.systems
+            if any(references.matches(path, name) for name in names):
+                expected = f"{_DATE} in the name of the file, or another name"
+                raise UsageError("the plan reads its earlier report from this file", where=where, expected=expected)
         check_destination(path, parents=True)
         if normpath(request.file) in seen:
             raise UsageError("two outputs have one name", where=where)
         seen.add(normpath(request.file))
-
-
-def _is_reference(path: Path, request: OutputRequest, checked: CheckedPlan) -> bool:
-    """Tell whether a report would overwrite the earlier one: a run that failed its drift target would be the next."""
-    pattern = checked.plan.lab.earlier
-    if pattern is None or _DATE in request.file:
-        return False
-    references = EarlierReports(pattern, checked.plan, checked.folder)
-    names = [request.system] if request.system else checked.plan.systems
-    return any(references.matches(path, name) for name in names)
-
-
-def _read_by(plan: Plan) -> set[str]:
-    """The paths that a plan names, each with and without what may follow a colon."""
-    tables = [plan.gold, plan.lab, *plan.systems.values()]
-    texts = [text for table in tables for text in table.model_dump().values() if isinstance(text, str)]
-    for given in (plan.slices, plan.item_slices, plan.names or [], plan.texts or []):
-        texts += [given] if isinstance(given, str) else given
-    return {part for text in texts for part in (text, text.rpartition(":")[0]) if part}
 
 
 def _requests(checked: CheckedPlan) -> Iterator[tuple[OutputRequest, str]]:
@@ -92,17 +83,10 @@ def write_outputs(
     gate: Gate | None = None,
     tell: Callable[[str], None] | None = None,
 ) -> dict[Path, Writer]:
-    """Write the plan's files: all of them, or none.
+    """Write the plan's files, all of them or none, and return their paths in the order of the plan.
 
-    Args:
-        checked: The plan.
-        report: The report that the files are made from.
-        folder: Where to write; beside the plan unless given.
-        gate: The verdicts on the plan's targets.
-        tell: Called with a line where a file of the same day exists: a name with ``{date}`` never overwrites a file.
-
-    Returns:
-        The paths that were written, in the order of the plan, each with its writer.
+    They are written to ``folder``, or beside the plan. A name with ``{date}`` never overwrites a file: where there is
+    one of the same day, ``tell`` is called with a line about it.
     """
     place = checked.folder if folder is None else folder
     requests = [request for request, _ in _requests(checked)]

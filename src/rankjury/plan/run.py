@@ -25,7 +25,7 @@ from rankjury.io.atomic import together
 from rankjury.io.attributes import read_column
 from rankjury.plan.archive import RunRecorder, archived_page, has_equal_results, plan_name, record_test_look
 from rankjury.plan.bench import Lab
-from rankjury.plan.context import TOP, GoldContext, Loaded, SystemContext
+from rankjury.plan.context import TOP, GoldContext, Loaded, PlanTable, SystemContext
 from rankjury.plan.outputs import check_outputs, write_outputs
 from rankjury.plan.parse import CheckedPlan, read_plan
 from rankjury.reporting.writers import Writer
@@ -106,7 +106,7 @@ def run_checked_plan(
     progress: Progress = NO_PROGRESS,
 ) -> PlanResult:
     """Run a checked plan, write its files, all or none, and keep the run in the archive."""
-    writes = write and checked.plan.has_outputs
+    writes = write and bool(checked.plan.outputs or checked.plan.output)
     if writes or (write and output is not None):
         check_outputs(checked, output)
     if archive is None:
@@ -230,8 +230,9 @@ def execute_plan(checked: CheckedPlan, progress: Progress = NO_PROGRESS, output:
     timestamp()  # an invalid SOURCE_DATE_EPOCH is an error before anything is computed
     inputs = Inputs(checked, progress, output)
     context, gold = inputs.context, inputs.gold
-    for table in checked.plan.explicit_tables():
-        table.check_files(context)
+    for key, table in checked.plan:
+        if isinstance(table, PlanTable) and key in checked.plan.model_fields_set:
+            table.check_files(context)
     golds = inputs.golds
     report = _assembled(_assessed(inputs, golds), inputs, golds)
     looks = record_test_look(checked, timestamp()) if gold.is_test_window else None

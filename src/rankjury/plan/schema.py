@@ -1,6 +1,6 @@
 """Schema of a plan, table by table, from which its JSON Schema is made."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import reduce
 from operator import or_
 from typing import Annotated, Any, Literal
@@ -138,6 +138,15 @@ class LabTable(PlanTable):
             context.lab.query_set  # noqa: B018 - it is checked when it is read
 
 
+def _located_fault(check: Callable[[], None]) -> Iterator[tuple[tuple[str, ...], str]]:
+    """Yield the fault that a check raises, if any, with the key that it is about."""
+    try:
+        check()
+    except RankjuryError as error:
+        where, error.where = error.where, None
+        yield tuple(where.split(".")) if where else (), str(error)
+
+
 class SweepTable(TableForSystem):
     """A grid of parameters of one index; others are as the system says, or the defaults."""
 
@@ -167,11 +176,7 @@ class SweepTable(TableForSystem):
         engine = ENGINES.find(system.engine)
         if engine is None:
             return  # the system itself has this fault
-        try:
-            self.grid(system).check(engine)
-        except RankjuryError as error:
-            where, error.where = error.where, None
-            yield tuple(where.split(".")) if where else (), str(error)
+        yield from _located_fault(lambda: self.grid(system).check(engine))
 
     def grid(self, system: Any) -> SweepGrid:
         """Return the grid of an index: the values of this table over the system's own."""
@@ -228,11 +233,7 @@ class TuneTable(TableForSystem):
         kind = RECOMMENDERS.find(systems[name].model)  # type: ignore[attr-defined]
         if kind is None:
             return  # the system itself has this fault
-        try:
-            check_search_space(kind.params, self.tried, self.how)
-        except RankjuryError as error:
-            where, error.where = error.where or "", None
-            yield tuple(where.split(".")), str(error)
+        yield from _located_fault(lambda: check_search_space(kind.params, self.tried, self.how))
         try:
             plan.conventions.resolve(self.measure)
         except RankjuryError as error:
@@ -277,10 +278,6 @@ class Plan(PlanTable):
         {}, description="What to record with the results: model, dataset_version, index_params …"
     )
 
-    def explicit_tables(self) -> Iterator[PlanTable]:
-        """Yield the tables that the plan has: gold, and of the others those that it names."""
-        yield from (value for key, value in self if isinstance(value, PlanTable) and key in self.model_fields_set)
-
     def tables_for_systems(self) -> Iterator[tuple[str, str, TableForSystem]]:
         """Yield the key, the system and the table of each table that stands under the name of a system."""
         yield from (("sweep", name, table) for name, table in self.sweep.items())
@@ -290,11 +287,6 @@ class Plan(PlanTable):
     def has_default_targets(self) -> bool:
         """Whether the default targets of a vector index apply: the plan has an index, and no key of targets."""
         return bool(self.indexes) and self.model_fields_set.isdisjoint(("targets", "target"))
-
-    @property
-    def has_outputs(self) -> bool:
-        """Whether files are to be written."""
-        return bool(self.outputs or self.output)
 
     @property
     def indexes(self) -> dict[str, SystemTable]:

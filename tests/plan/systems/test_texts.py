@@ -212,4 +212,4 @@ class TestFaults:
 def test_nothing_is_kept_when_the_run_is_over(tmp_path: Path) -> None:
     run(tmp_path, system("t"))
     gc.collect()
-    assert not len(rankjury.plan.systems.texts._KEPT)
+    assert not len(rankjury.plan.systems.texts._SHARED)

@@ -1,7 +1,8 @@
 """Texts as systems of a plan: items and queries are embedded while the plan runs, in chunks or whole."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
+from functools import cache
 from os.path import isdir
 from pathlib import Path
 from typing import Annotated, Literal
@@ -30,8 +31,6 @@ from rankjury.retrieval.embedding.models import MODELS, Embedder
 from rankjury.retrieval.knn.similarity import METRIC_HELP, METRICS
 from rankjury.retrieval.rank import rank_vectors
 from rankjury.retrieval.rank_chunks import Chunked, rank_chunks
-
-_MOST_KEPT = 8
 
 
 @SYSTEM_KINDS.register("texts")
@@ -63,13 +62,13 @@ class TextsSystem(SystemTable):
             yield "chunking", str(error).removeprefix("chunking: ")
 
     def load(self, context: SystemContext) -> Loaded:
-        kept = _KEPT.setdefault(context.lab, _Kept())
-        model = kept.model(self.model, context)
-        catalogue = kept.catalogue(context.path(self.items))
-        chunks, warnings = self._chunks(catalogue, model)
+        shared = _SHARED.setdefault(context.lab, _Shared())
+        folder = context.path(self.model)
+        model = shared.model(folder if MODELS.find(self.model) is None and isdir(folder) else self.model)
+        chunks, warnings = self._chunks(shared.catalogue(context.path(self.items)), model)
         texts = Corpus(chunks.ids, chunks.texts, chunks.chunking.fields, source=self.items)
-        corpus = kept.embedded(texts, model, context)
-        queries = kept.embedded(self._queries(context), model, context)
+        corpus = shared.embed(texts, model, context)
+        queries = shared.embed(self._queries(context), model, context)
         facts = SystemFacts(
             {
                 "chunking": str(chunks.chunking),
@@ -103,12 +102,12 @@ class TextsSystem(SystemTable):
         return found, warnings + as_warnings(catalogue.notes, "catalogue")
 
     def _queries(self, context: SystemContext) -> Corpus:
-        """The texts of the gold's queries."""
+        """Read the texts of the gold's queries."""
         path = context.path(self.queries)
         if self.query_text is None:
-            read = read_query_set(path)
-            check_pins(read)
-            ids, texts = read.ids, read.texts
+            queries = read_query_set(path)
+            check_pins(queries)
+            ids, texts = queries.ids, queries.texts
         else:
             frame, id_column = read_attributes(path, "query")
             if self.query_text not in frame.columns:
@@ -144,36 +143,23 @@ class TextsSystem(SystemTable):
         return Loaded(ranking, (space.hygiene,), similarities=RunSimilarities(ranking))
 
 
-@dataclass
-class _Kept:
-    """What systems of one run share: models, catalogues, and vectors of the same texts by the same model."""
+class _Shared:
+    """Models, catalogues and vectors that the systems of one run share."""
 
-    models: dict[str, Embedder] = field(default_factory=dict)
-    catalogues: dict[str, ProductCatalogue] = field(default_factory=dict)
-    vectors: dict[tuple[int, str], Matrix] = field(default_factory=dict)
+    def __init__(self) -> None:
+        self.model, self.catalogue = cache(find_model), cache(read_catalogue)
+        self.vectors: dict[tuple[int, str], Matrix] = {}
+        """By model and digest of the texts; the latest eight."""
 
-    def model(self, name: str, context: SystemContext) -> Embedder:
-        """A model's folder is relative to the plan."""
-        if name not in self.models:
-            folder = context.path(name)
-            self.models[name] = find_model(folder if MODELS.find(name) is None and isdir(folder) else name)
-        return self.models[name]
-
-    def catalogue(self, path: str) -> ProductCatalogue:
-        if path not in self.catalogues:
-            self.catalogues[path] = read_catalogue(path)
-        return self.catalogues[path]
-
-    def embedded(self, corpus: Corpus, model: Embedder, context: SystemContext) -> Vectors:
+    def embed(self, corpus: Corpus, model: Embedder, context: SystemContext) -> Vectors:
         key = id(model), corpus.sha256
         if key not in self.vectors:
-            while len(self.vectors) >= _MOST_KEPT:
+            while len(self.vectors) >= 8:
                 del self.vectors[next(iter(self.vectors))]
-            self.vectors[key] = embed(
-                corpus, model, progress=context.progress.step(f"Embedding {Path(corpus.source).name}")
-            ).values
+            progress = context.progress.step(f"Embedding {Path(corpus.source).name}")
+            self.vectors[key] = embed(corpus, model, progress=progress).values
         return Vectors(corpus.ids, self.vectors[key], f"{corpus.source} ({model.name})")
 
 
-_KEPT: WeakKeyDictionary[Lab, _Kept] = WeakKeyDictionary()
+_SHARED: WeakKeyDictionary[Lab, _Shared] = WeakKeyDictionary()
 """By what is made anew for every run, so that it goes with the run."""
