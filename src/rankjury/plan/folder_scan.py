@@ -205,7 +205,7 @@ def _tensors(path: Path) -> tuple[list[str], bool]:
 
 
 def _is_catalogue(path: Path) -> bool:
-    """Return whether this JSON holds products with texts, and no lists of each other, as a gold of ordered lists does."""
+    """Return whether this JSON holds products with texts, and no lists of each other as a gold of ordered lists."""
     try:
         ids = frozenset(read_catalogue(path).ids)
     except RankjuryError:
@@ -255,7 +255,7 @@ def _sort_in_table(path: Path, name: str, suffix: str, found: FolderContents) ->
 
 
 def _keyword_columns(table: pl.DataFrame, *, sure: bool = False) -> list[str]:
-    """Return the columns of keywords: few different texts, of which at least one column has several in a cell, unless ``sure``."""
+    """Return columns of few different texts, if one of them has several in a cell, or the table is ``sure``."""
     texts = {name: table[name] for name in table.columns if table[name].dtype == pl.String}
     split = {name: cells.drop_nulls().str.split(SEPARATOR) for name, cells in texts.items()}
     several = [name for name, lists in split.items() if (lists.list.len() > 1).any()]

@@ -265,11 +265,11 @@ def _misfits(plan: Plan, asked: list[NamedMeasure]) -> Iterator[Fault]:
     for number, target in enumerate(plan.target):
         if target.system is not None and target.system not in plan.systems:
             yield ("target", number, "system"), str(UnknownName("system", target.system, plan.systems))
-    for key, given in (("slices", plan.slices), ("item_slices", plan.item_slices)):
-        for number, text in enumerate([given] if isinstance(given, str) else given):
-            attributes = text.rpartition(":")[2] if ":" in text else ""
+    for key, slices in (("slices", plan.slices), ("item_slices", plan.item_slices)):
+        for number, text in enumerate([slices] if isinstance(slices, str) else slices):
+            _, colon, attributes = text.rpartition(":")
             try:
-                if attributes:
+                if colon and attributes:
                     parse_attributes(attributes)
             except RankjuryError as error:
                 yield (key, number), str(error)
@@ -280,14 +280,15 @@ def _misfits(plan: Plan, asked: list[NamedMeasure]) -> Iterator[Fault]:
 
 
 def _all_needs(plan: Plan, name: str) -> set[str]:
-    found: set[str] = set()
+    """Return the systems that a system is made from, directly or not."""
+    needed: set[str] = set()
     waiting = list(plan.systems[name].needs())
     while waiting:
         other = waiting.pop()
-        if other not in found and other in plan.systems:
-            found.add(other)
+        if other not in needed and other in plan.systems:
+            needed.add(other)
             waiting += plan.systems[other].needs()
-    return found
+    return needed
 
 
 def unusable_values(content: Any, path: KeyPath = ()) -> Iterator[Fault]:
@@ -365,12 +366,9 @@ def _known_keys(path: KeyPath, content: dict[str, Any], model: type[BaseModel]) 
         annotation = get_args(annotation)[-1] if inside else annotation.model_fields[part].annotation
         if get_origin(annotation) not in (dict, list):  # a table, or one of several kinds
             kinds = list(_models_in(annotation))
-            named = [
-                kind
-                for kind in kinds
-                if len(kinds) > 1 and table["kind"] in get_args(kind.model_fields["kind"].annotation)
-            ]
-            annotation = (named or kinds)[0]
+            if len(kinds) > 1:
+                kinds = [kind for kind in kinds if table["kind"] in get_args(kind.model_fields["kind"].annotation)]
+            annotation = kinds[0]
     return list(annotation.model_fields)
 
 

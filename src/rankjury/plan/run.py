@@ -152,19 +152,13 @@ class Inputs:
         """By system, without its ranking."""
         self._shared = {name for table in plan.systems.values() for name in table.needs()}
         self._shared_rankings: dict[str, Ranking | RandomRanking] = {}
-        agreement, reference = plan.agreement, self.gold.reference
-        self.pairs = (
-            None
-            if agreement is None or reference is None
-            else PairCollector(
-                reference,
-                over=agreement.over,
-                size=agreement.pairs,
-                seed=agreement.seed,
-                k=agreement.k or max(checked.cuts, default=TOP),
-                where=checked.at("agreement"),
+        self.pairs: PairCollector | None = None
+        pairs = plan.agreement
+        if pairs is not None and self.gold.reference is not None:
+            k, where = pairs.k or max(checked.cuts, default=TOP), checked.at("agreement")
+            self.pairs = PairCollector(
+                self.gold.reference, over=pairs.over, size=pairs.pairs, seed=pairs.seed, k=k, where=where
             )
-        )
 
     def aspect_of(self, system: str) -> str:
         """Return the aspect of the gold that a system is compared with."""
@@ -185,19 +179,13 @@ class Inputs:
 
     def context_of(self, name: str) -> SystemContext:
         """Return what a system may use to load; the systems that it is made from are loaded."""
-        context, checked = self.context, self.context.checked
+        progress, checked = self.context.progress, self.context.checked
         rankings = {other: self.ranking(other) for other in checked.plan.systems[name].needs()}
-        return SystemContext(
-            checked,
-            context.resampling,
-            context.open_lab,
-            context.scratch,
-            Progress(lambda what, done, of: context.progress.update(f"{what}: {name}", done, of)),
-            self.gold,
-            self.gold.golds[self.aspect_of(name)],
-            None if name in self._shared else checked.deepest,
-            rankings,
-        )
+        labelled = Progress(lambda what, done, of: progress.update(f"{what}: {name}", done, of))
+        gold = self.gold.golds[self.aspect_of(name)]
+        deepest = None if name in self._shared else checked.deepest
+        inherited = vars(self.context) | {"progress": labelled}
+        return SystemContext(**inherited, loaded_gold=self.gold, gold=gold, deepest=deepest, rankings=rankings)
 
     def load(self, name: str) -> Ranking | RandomRanking:
         """Return a system's ranking, and record what else it returned."""
@@ -300,8 +288,7 @@ def _assembled(report: Report, inputs: Inputs, golds: dict[str, Gold]) -> Report
         )
         report = replace(report, queries=data)
     warnings = [*report.warnings, *as_warnings(checked.notes, "plan"), *gold.warnings]
-    unused = [name for name in gold.golds if name not in aspects.values()] if aspects else []
-    if unused:
+    if unused := [name for name in gold.golds if name not in aspects.values()] if aspects else []:
         are = plural(len(unused), "aspect of the gold is", "aspects of the gold are")
         text = f"{are} used by no system: {join_names(unused)} (a system's key gold names its aspect)"
         warnings.append(ReportWarning(text, code="unused-aspects", count=len(unused)))
@@ -372,15 +359,15 @@ def _aim_targets(
         chosen = same_gold if target.relative else others
         if target.subject in index_value_names(plan.lab.k) and plan.is_lab:
             known = [name for name in plan.systems if target.subject in report.systems[name].recorded]
-            if plan.has_default_targets and not known:
-                notes.append(f"{target.title} is not known, so that the default target on it was left out")
-                return []
             wanted = [target.system] if target.system in plan.systems else list(plan.systems)
             comparable = {*known, *report.sections_of(Drift)}
-            if target.subject in drift_value_names(plan.lab.k) and comparable.isdisjoint(wanted):
-                notes.append(
-                    f"the target on {target.title} was not checked: there is no earlier report to compare with"
-                )
+            note = None
+            if plan.has_default_targets and not known:
+                note = f"{target.title} is not known, so that the default target on it was left out"
+            elif target.subject in drift_value_names(plan.lab.k) and comparable.isdisjoint(wanted):
+                note = f"the target on {target.title} was not checked: there is no earlier report to compare with"
+            if note is not None:
+                notes.append(note)
                 return []
             chosen = known if target.about_drift else [name for name in chosen if name in known] or known
         return [target] if target.system or not chosen else [replace(target, system=name) for name in chosen]

@@ -86,8 +86,8 @@ class IndexSystem(VectorFiles, SystemTable):
         kind = ENGINES.get(self.engine)
         if not self.optional or kind.is_installed():
             return None
-        install = f": {install_command(kind.extra)}" if kind.extra else f": it needs {', '.join(kind.libraries)}"
-        return f"left out, as {self.engine} is not installed{install}"
+        install = install_command(kind.extra) if kind.extra else f"it needs {', '.join(kind.libraries)}"
+        return f"left out, as {self.engine} is not installed: {install}"
 
     def load(self, context: SystemContext) -> Loaded:
         context.loaded_gold.check_search()
@@ -102,20 +102,12 @@ class IndexSystem(VectorFiles, SystemTable):
             progress=context.progress,
             source=f"{self.engine} over {corpus.source}",
         )
-        same = None
-        if (
-            context.lab.table.verify
-            and corpus.dimensions
-            and self.metric != "l2"
-            and (are_units(corpus.values) or (self.normalise and self.holds_corpus))
-            and are_units(asked.values)
-        ):
-            same = compare_metrics(corpus, asked, k=bench.k)
+        verify = context.lab.table.verify and corpus.dimensions and self.metric != "l2"
+        verify = verify and (are_units(corpus.values) or (self.normalise and self.holds_corpus))
+        same = compare_metrics(corpus, asked, k=bench.k) if verify and are_units(asked.values) else None
         vectors = self.prepared | {"filter": self.filter} | ({"corpus": "stored"} if self.holds_corpus else {})
-        sections = (
-            replace(found.indexed, vectors=vectors, equivalence=same),
-            *vector_sections(corpus, asked, found.scores, context),
-        )
+        indexed = replace(found.indexed, vectors=vectors, equivalence=same)
+        sections = (indexed, *vector_sections(corpus, asked, found.scores, context))
         return LoadedIndex(found.ranking, sections, tuple(warnings), last_steps=(add_lab_results,), exact=found.exact)
 
     def bench(self, context: SystemContext) -> tuple[IndexBenchmark, list[ReportWarning]]:
@@ -174,22 +166,22 @@ class IndexSystem(VectorFiles, SystemTable):
 
     def _own(self, context: SystemContext, corpus: Vectors, asked: Vectors, warnings: list[ReportWarning]) -> Ints:
         """Return the item of each query that is not to be found; warn of the same ids in different files."""
-        said = self.exclude_self if self.exclude_self is not None else context.loaded_gold.exclude_self
-        decided = bool(corpus.dimensions) and self.asks_items(context)
-        exclude = decided if said is None else said
+        asks_items = bool(corpus.dimensions) and self.asks_items(context)
+        settings = (self.exclude_self, context.loaded_gold.exclude_self, asks_items)
+        exclude = next(setting for setting in settings if setting is not None)
         same = rows_of_queries(corpus, asked, exclude=True)
-        if not decided and (same >= 0).any():
+        if not asks_items and (same >= 0).any():
             warnings += as_warnings([self_note(int((same >= 0).sum()), len(asked), exclude=exclude)], "own-item")
         return same if exclude else rows_of_queries(corpus, asked, exclude=False)
 
     def _opened(self, context: GoldContext) -> Params:
-        """Paths are relative to the plan; what an engine keeps while it is open stands under the plan's output."""
-        given = {
-            name: context.path(value) if name == "folder" and isinstance(value, str) and value else value
-            for name, value in self.open.items()
-        }
-        usual = {"folder": context.scratch} if ENGINES.get(self.engine).data_under_output else {}
-        return usual | given
+        """Return the parameters of ``open``; a folder is relative to the plan, and by default the plan's output."""
+        params = dict(self.open)
+        if folder := params.get("folder"):
+            params["folder"] = context.path(str(folder))
+        elif ENGINES.get(self.engine).data_under_output:
+            params.setdefault("folder", context.scratch)
+        return params
 
 
 def _check_filters(filters: Sequence[Filter | None], attributes: pl.DataFrame) -> Iterator[ReportWarning]:

@@ -53,7 +53,7 @@ class VectorFiles(PlanTable):
     dtype: str | None = Field(None, description="Use them as float64, float32, float16, int8 or binary.")
 
     def read(self, context: GoldContext) -> tuple[Vectors, Vectors | None]:
-        """Of the items, and of the queries where they have files of their own."""
+        """Read the vectors of the items, and those of the queries where they have files of their own."""
         corpus = self.varied(read_vectors(context.path(self.path), ids=self.ids and context.path(self.ids)))
         return corpus, self.read_queries(context)
 
@@ -67,7 +67,7 @@ class VectorFiles(PlanTable):
         return self.varied(read_vectors(context.path(self.queries), ids=ids, taken=taken))
 
     def asks_items(self, context: GoldContext) -> bool:
-        """Whether the queries are the items: no other file is named, or the same array under the same ids."""
+        """Return whether the queries are the items: no other file is named, or the same array under the same ids."""
         if self.queries is None:
             return True
         return same_file(context.path(self.queries), context.path(self.path)) and self.queries_ids in (None, self.ids)
@@ -86,7 +86,7 @@ class VectorFiles(PlanTable):
         return {"normalise": self.normalise, "truncate": self.truncate, "dtype": self.dtype}
 
     def faults(self) -> Iterator[tuple[str, str]]:
-        """Keys whose values are not known."""
+        """Yield keys whose values are not known."""
         if self.metric not in METRICS:
             yield "metric", str(UnknownName("similarity", self.metric, METRICS))
         if self.dtype is not None and self.dtype not in DTYPES:
@@ -127,14 +127,12 @@ class VectorsSystem(VectorFiles, SystemTable):
         size = len(corpus) if candidates is None else len(candidates)
         # One more than the measures look at shows whether the last of them ties with the next.
         only_order = reference is not None and context.deepest is not None and self.threshold is None
-        depth = self.depth or (
-            context.deepest + 1 if only_order and context.deepest else default_depth(size, context.cuts)
-        )
+        deep = context.deepest + 1 if only_order and context.deepest else default_depth(size, context.cuts)
         wanted, found = context.loaded_gold.choose_queries(context.gold, corpus, queries)
         space = rank_vectors(
             corpus,
             queries,
-            k=depth,
+            k=self.depth or deep,
             metric=self.metric,
             exclude_self=exclude,
             wanted=wanted,
