@@ -73,12 +73,6 @@ def archived_page(archive: Archive, report: Report, run: ArchivedRun) -> str:
     return render_page(report, manifest=run.manifest, history=history)
 
 
-def has_equal_results(run: ArchivedRun, archive: Archive) -> bool:
-    """Return whether a run that repeats an earlier one came to the same figures."""
-    before = archive.find(run.manifest["same_inputs_as"]).manifest
-    return all(before.get(key) == run.manifest[key] for key in ("results", "summary"))
-
-
 def plan_name(checked: CheckedPlan) -> str:
     """Return the name under which runs of the plan are archived."""
     return default_plan_name(checked.plan.name, Path(checked.where))

@@ -50,7 +50,7 @@ class PlanTable(BaseModel):
         return False
 
     def check_files(self, context: "GoldContext") -> None:
-        """Check the files that it names, where that is to be done before the work."""
+        """Check the files that the table names, where that is to be done before the work."""
 
 
 class TableForSystem(PlanTable, ABC):
@@ -271,11 +271,11 @@ class GoldTable(PlanTable, ABC):
         return self
 
     def faults(self) -> Iterator[tuple[str, str]]:
-        """Keys whose values do not fit together, and why."""
+        """Yield keys whose values do not fit together, and why."""
         yield from ()
 
     def measure_faults(self, asked: Sequence[NamedMeasure]) -> Iterator[tuple[str, str]]:
-        """Keys whose values do not fit the measures, and why."""
+        """Yield keys whose values do not fit the measures, and why."""
         yield from ()
 
     def on_window(self, window: Literal["validation", "test"], fit_on: str | None = None) -> Self:
@@ -307,17 +307,25 @@ class SystemTable(PlanTable, ABC):
         """Make its ranking."""
 
     def needs(self) -> tuple[str, ...]:
-        """The systems it is made from."""
+        """Return the systems that it is made from."""
         return ()
 
     def faults(self) -> Iterator[tuple[str, str]]:
-        """Keys whose values do not fit together, and why."""
+        """Yield keys whose values do not fit together, and why."""
         yield from ()
 
 
 def default_depth(size: int, cuts: Sequence[int]) -> int | None:
     """Return how many of ``size`` candidates to rank where nothing says so; None: all of them."""
     return None if size <= FULL_DEPTH else max((DEFAULT_DEPTH, *cuts))
+
+
+def fault_of(key: str, check: Callable[[], object]) -> Iterator[tuple[str, str]]:
+    """Yield the key with the error that a check raises, if any."""
+    try:
+        check()
+    except RankjuryError as error:
+        yield key, str(error)
 
 
 def warn_of_names(names: Collection[str] | pl.Series, one: str, many: str, text: str, code: str) -> list[ReportWarning]:

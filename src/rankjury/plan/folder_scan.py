@@ -97,8 +97,8 @@ def scan_folder(folder: Path) -> FolderContents:
     """Look at the files of a folder; files that cannot be read are omitted."""
     found = FolderContents()
 
-    def visible(places: list[Path]) -> list[Path]:
-        inside = (path for place in places if place.is_dir() for path in place.iterdir())
+    def visible(folders: list[Path]) -> list[Path]:
+        inside = (path for place in folders if place.is_dir() for path in place.iterdir())
         return sorted(path for path in inside if not path.name.startswith("."))
 
     def sort_in(paths: list[Path]) -> None:

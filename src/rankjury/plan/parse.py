@@ -166,10 +166,10 @@ def _drop_unavailable_systems(plan: Plan, where: str) -> tuple[Plan, tuple[str, 
         without = [other for other in _all_needs(plan, name) if other in lacking]
         if without and name not in lacking:
             lacking[name] = f"left out, as it is made from {', '.join(sorted(without))}"
-    notes = tuple(
-        f"{', '.join(name for name, other in lacking.items() if other == reason)}: {reason}"
-        for reason in dict.fromkeys(lacking.values())
-    )
+    by_reason: dict[str, list[str]] = {}
+    for name, reason in lacking.items():
+        by_reason.setdefault(reason, []).append(name)
+    notes = tuple(f"{', '.join(names)}: {reason}" for reason, names in by_reason.items())
     if lacking.keys() == plan.systems.keys() or plan.baseline in lacking:
         raise UsageError("; ".join(notes), where=where)
     changed: dict[str, Any] = {}

@@ -23,7 +23,7 @@ from rankjury.evaluation.slices import SliceTable
 from rankjury.evaluation.targets import Target
 from rankjury.io.atomic import together
 from rankjury.io.attributes import read_column
-from rankjury.plan.archive import RunRecorder, archived_page, has_equal_results, plan_name, record_test_look
+from rankjury.plan.archive import RunRecorder, archived_page, plan_name, record_test_look
 from rankjury.plan.bench import Lab
 from rankjury.plan.context import TOP, GoldContext, Loaded, PlanTable, SystemContext
 from rankjury.plan.outputs import check_outputs, write_outputs
@@ -110,25 +110,24 @@ def run_checked_plan(
     if writes or (write and output is not None):
         check_outputs(checked, output)
     if archive is None:
-        begun, outcome = None, execute_plan(checked, progress, output)
+        recorder, outcome = None, execute_plan(checked, progress, output)
     else:
-        begun = RunRecorder(checked)
+        recorder = RunRecorder(checked)
         # The page of the archive shows what is being done.
         with publish_progress(archive.path, plan_name(checked), Path(checked.where).name, progress) as live:
             outcome = execute_plan(checked, live, output)
     report, gate = outcome.report, None if outcome.gate is None else replace(outcome.gate, strict=strict)
-    if begun is None and not writes:
-        return PlanResult(report, gate)
     record, error, repeats, notes = None, None, None, list[str]()
     with together():
         written = write_outputs(checked, report, output, gate, notes.append) if writes else {}
-        if begun is not None and archive is not None:
+        if recorder is not None and archive is not None:
             try:
-                record = archive.store(report, begun.origin(), gate=gate, page=partial(archived_page, archive))
+                record = archive.store(report, recorder.origin(), gate=gate, page=partial(archived_page, archive))
             except DataError as failure:
                 error = failure
-    if record is not None and archive is not None and record.manifest["same_inputs_as"] is not None:
-        repeats = record.manifest["same_inputs_as"], has_equal_results(record, archive)
+    if record is not None and archive is not None and (earlier := record.manifest["same_inputs_as"]) is not None:
+        before = archive.find(earlier).manifest
+        repeats = earlier, all(before.get(key) == record.manifest[key] for key in ("results", "summary"))
     return PlanResult(report, gate, written, record, error, repeats, tuple(notes))
 
 

@@ -12,7 +12,7 @@ from pydantic import ConfigDict, Field
 
 from rankjury.core.params import Setting
 from rankjury.core.types import Gold, Ranking
-from rankjury.errors import RankjuryError, UsageError
+from rankjury.errors import UsageError
 from rankjury.evaluation.judge import MatchedRanking, OrderRules
 from rankjury.evaluation.report import Report
 from rankjury.evaluation.sections import ReportWarning, as_warnings
@@ -20,7 +20,16 @@ from rankjury.evaluation.slices import SliceTable
 from rankjury.io.ordered_lists import ONLY_ASPECT
 from rankjury.measures.dialects import NamedMeasure
 from rankjury.plan import GOLD_KINDS
-from rankjury.plan.context import TOP, GoldContext, GoldTable, Loaded, LoadedGold, PlanTable, threshold_warnings
+from rankjury.plan.context import (
+    TOP,
+    GoldContext,
+    GoldTable,
+    Loaded,
+    LoadedGold,
+    PlanTable,
+    fault_of,
+    threshold_warnings,
+)
 from rankjury.plan.draft import RANDOM_SYSTEM, register_draft, system_lines, system_names
 from rankjury.plan.folder_scan import FolderContents
 from rankjury.plan.toml import toml_string
@@ -221,14 +230,8 @@ class InteractionsGold(GoldTable):
         return self.catalogue or ("seen" if items is None else "items")
 
     def faults(self) -> Iterator[tuple[str, str]]:
-        for key, check in (
-            ("split", lambda: check_options(self.split.kind, self.split.options)),
-            ("tiers", self.tiers.tiers),
-        ):
-            try:
-                check()
-            except RankjuryError as error:
-                yield key, str(error)
+        yield from fault_of("split", lambda: check_options(self.split.kind, self.split.options))
+        yield from fault_of("tiers", self.tiers.tiers)
         if self.scale is not None and (len(self.scale) != 2 or not self.scale[0] < self.scale[1]):
             yield "scale", f"is {self.scale}; expected the lowest and the highest rating, such as [0.5, 5]"
         if self.catalogue == "items" and self.items is None:

@@ -14,7 +14,7 @@ from pydantic import Field
 from rankjury.core.convert import QUERY
 from rankjury.core.text import join_names, plural
 from rankjury.core.types import Gold, Ranking, Vectors
-from rankjury.errors import DataError, MissingExtra, RankjuryError, UnknownName
+from rankjury.errors import DataError, MissingExtra, UnknownName
 from rankjury.evaluation.sections import Keywords, ReportWarning, as_warnings
 from rankjury.evaluation.slices import SliceTable
 from rankjury.evaluation.slices.groups import Attribute
@@ -41,6 +41,7 @@ from rankjury.plan.context import (
     Loaded,
     LoadedGold,
     PlanTable,
+    fault_of,
     threshold_warnings,
     warn_of_names,
 )
@@ -68,11 +69,12 @@ _OF_NO_ITEM = "of no annotated item, and never relevant"
 
 @dataclass(frozen=True)
 class QueryTexts:
-    """Queries that are texts, and the numbers of their keywords among those of all groups."""
+    """Queries that are texts; none where the items themselves are the queries."""
 
     ids: Sequence[str] = ()
     texts: Sequence[str] = ()
     numbers: Sequence[Sequence[int]] = ()
+    """Of each query, the numbers of its keywords among those of all groups."""
     source: str = "queries"
     about: dict[str, Any] = field(default_factory=dict)
     """For the report."""
@@ -241,19 +243,15 @@ class KeywordsGold(GoldTable):
         return QueryTexts(ids, texts, [text.numbers(vocabulary) for text in mapped], path, about, tuple(notes))
 
     def faults(self) -> Iterator[tuple[str, str]]:
-        try:
-            KeywordMatch.parse(self.match)
-        except RankjuryError as error:
-            yield "match", str(error)
+        yield from fault_of("match", lambda: KeywordMatch.parse(self.match))
         for method in (self.mapping.method, *self.mapping.check):
             if MAPPERS.find(method) is None:
                 yield "mapping", str(UnknownName("method", method, MAPPERS.names()))
         if self.mapping.diversity is not None and "keybert" not in (self.mapping.method, *self.mapping.check):
             yield "mapping", f"diversity is for the method keybert, but the method is {self.mapping.method}"
-        if self.groups is not None:
-            for name in self.select:
-                if name not in self.groups:
-                    yield "select", str(UnknownName("group", name, self.groups))
+        for name in self.select:
+            if self.groups is not None and name not in self.groups:
+                yield "select", str(UnknownName("group", name, self.groups))
         if self.queries is None and self.keywords is not None:
             yield "keywords", "is for texts, but queries names no file of them"
         if self.queries is not None and self.sample is not None:
@@ -321,7 +319,7 @@ class LoadedKeywords(LoadedGold):
         return super().complete(loaded, threshold, context).adding(found)
 
     def query_warnings(self) -> Iterator[ReportWarning]:
-        """Warn of queries to show that do not exist, and of keywords without a slice though many ask for them."""
+        """Yield warnings about queries to show that do not exist, and about keywords that are too many for slices."""
         known = set(self.predicates.queries.cast(pl.String))
         for query in self.show:
             if query not in known:

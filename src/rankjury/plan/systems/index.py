@@ -10,12 +10,12 @@ from pydantic import Field
 from rankjury.core.params import Params, Setting, resolve_params
 from rankjury.core.text import plural
 from rankjury.core.types import Ints, Vectors
-from rankjury.errors import RankjuryError, UnknownName, UsageError, install_command
+from rankjury.errors import UnknownName, UsageError, install_command
 from rankjury.evaluation.sections import ReportWarning, as_warnings
 from rankjury.io.vectors.quantize import are_units
 from rankjury.plan import SYSTEM_KINDS
 from rankjury.plan.bench import LoadedIndex, add_lab_results, vector_sections
-from rankjury.plan.context import GoldContext, Loaded, SystemContext, SystemTable
+from rankjury.plan.context import GoldContext, Loaded, SystemContext, SystemTable, fault_of
 from rankjury.plan.systems.vectors import VectorFiles
 from rankjury.retrieval.bench.benchmark import IndexBenchmark
 from rankjury.retrieval.bench.measure import compare_metrics, measure_index, read_stored_vectors
@@ -66,15 +66,9 @@ class IndexSystem(VectorFiles, SystemTable):
             yield "metric", str(UnknownName(f"similarity of {self.engine}", self.metric, kind.metrics))
         if not self.path and self.engine != "endpoint" and not self.holds_corpus:
             yield "path", "is missing; expected the items' vectors, FILE or FILE:KEY"
-        for key, known, given in (
-            ("build", kind.build_params, self.build),
-            ("search", kind.search_params, self.search),
-            ("open", kind.open_params, self.open),
-        ):
-            try:
-                resolve_params(known, given, "parameter")
-            except RankjuryError as error:
-                yield key, str(error)
+        yield from fault_of("build", lambda: resolve_params(kind.build_params, self.build, "parameter"))
+        yield from fault_of("search", lambda: resolve_params(kind.search_params, self.search, "parameter"))
+        yield from fault_of("open", lambda: resolve_params(kind.open_params, self.open, "parameter"))
 
     @property
     def holds_corpus(self) -> bool:

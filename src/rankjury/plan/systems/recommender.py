@@ -8,10 +8,10 @@ from pydantic import Field
 
 from rankjury.core.params import Params, Setting, resolve_params
 from rankjury.core.types import WHOLE
-from rankjury.errors import RankjuryError, UnknownName, install_command
+from rankjury.errors import UnknownName, install_command
 from rankjury.evaluation.sections import ReportWarning, SystemFacts, as_warnings
 from rankjury.plan import SYSTEM_KINDS
-from rankjury.plan.context import Loaded, LoadedGold, SystemContext, SystemTable, default_depth
+from rankjury.plan.context import Loaded, LoadedGold, SystemContext, SystemTable, default_depth, fault_of
 from rankjury.recsys.models import RECOMMENDERS, make_recommender
 from rankjury.recsys.recommend import recommend
 
@@ -42,10 +42,7 @@ class RecommenderSystem(SystemTable):
         if kind is None:
             yield "model", str(UnknownName("recommender", self.model, RECOMMENDERS.names()))
             return
-        try:
-            resolve_params(kind.params, self.params, "parameter")
-        except RankjuryError as error:
-            yield "params", str(error)
+        yield from fault_of("params", lambda: resolve_params(kind.params, self.params, "parameter"))
 
     @property
     def unavailable_reason(self) -> str | None:
