@@ -38,7 +38,7 @@ _ENOUGH_TIMED = 1_000
 
 
 class Lab:
-    """A lab at work: what its files hold, each read once."""
+    """The lab of a plan with the contents of its files, each read once."""
 
     def __init__(self, plan: "Plan", folder: Path) -> None:
         """``folder``: what paths are relative to."""
@@ -61,7 +61,7 @@ class Lab:
 
     @cached_property
     def query_set(self) -> QuerySet | None:
-        """The pinned queries; changed ones under an unchanged version are an error."""
+        """The query set; changed queries under an unchanged version are an error."""
         if self.table.queries is None:
             return None
         queries = read_query_set(str(self.folder / self.table.queries))
@@ -154,10 +154,10 @@ def vector_sections(corpus: Vectors, queries: Vectors, scores: Floats, context: 
 
 @dataclass(frozen=True, eq=False)
 class LoadedIndex(Loaded):
-    """What an index returns."""
+    """The ranking of an index, and that of exact search."""
 
     exact: Ranking | None = None
-    """What exact search finds, from which the loss by the index is computed."""
+    """The ranking of exact search, from which the loss by the index is computed."""
 
     def final_sections(self, report: Report, system: str, context: GoldContext, gold: Gold) -> tuple[Section, ...]:
         chosen = select_loss_measure(context.asked, context.lab.table.k)

@@ -87,6 +87,11 @@ class GoldContext:
         return self.checked.cuts
 
     @property
+    def largest_cut(self) -> int:
+        """The largest cut-off; ``TOP`` where no measure has one."""
+        return max(self.cuts, default=TOP)
+
+    @property
     def ties(self) -> TieRule:
         """How the first measure orders equal scores."""
         rule = self.asked[0].measure["ties"]
@@ -142,16 +147,16 @@ LastStep = Callable[["Report", GoldContext, Mapping[str, Gold]], "Report"]
 
 @dataclass(frozen=True, eq=False)
 class Loaded:
-    """What a system returns."""
+    """The ranking of a system, with sections and warnings."""
 
     ranking: Ranking | RandomRanking | None
     """None once it was passed on to be scored: sections and warnings are kept without it."""
     sections: tuple[Section, ...] = ()
     warnings: tuple[ReportWarning, ...] = ()
     similarities: Similarities | None = None
-    """What it knows of pairs, to be compared with a reference."""
+    """The similarities of pairs, to be compared with a reference."""
     last_steps: tuple["LastStep", ...] = ()
-    """What is added to the report once all systems are in it; a step that several systems name is taken once."""
+    """Steps that complete the report once all systems are in it; a step of several systems is taken once."""
 
     def adding(self, *sections: Section, warnings: Sequence[ReportWarning] = ()) -> "Loaded":
         """Return it with sections and warnings added; facts are added to those that there are."""
@@ -170,7 +175,7 @@ class Loaded:
 
 @dataclass(frozen=True, eq=False)
 class LoadedGold:
-    """What a gold returns: golds by aspect, and what systems and the report need to know of them.
+    """Golds by aspect, and what systems and the report need to know of them.
 
     A kind of gold that needs more of the systems than this overrides the methods.
     """

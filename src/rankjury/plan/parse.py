@@ -232,10 +232,10 @@ def _headline(plan: Plan, asked: list[NamedMeasure], faults: list[Fault]) -> tup
     headline = []
     for number, spelling in enumerate(plan.headline):
         try:
-            known = spelling if spelling in by_spelling else str(plan.conventions.resolve(spelling).measure)
-            if known not in by_spelling:
+            label = by_spelling.get(spelling) or by_spelling.get(str(plan.conventions.resolve(spelling).measure))
+            if label is None:
                 raise UnknownName("measure of this plan:", spelling, labels)
-            headline.append(by_spelling[known])
+            headline.append(label)
         except RankjuryError as error:
             faults.append((("headline", number), str(error)))
     return tuple(headline or labels)

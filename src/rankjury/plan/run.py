@@ -40,7 +40,7 @@ from rankjury.tracking.archive.store import publish_progress
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of a plan."""
+    """The report of a plan and the verdicts on its targets."""
 
     report: Report
     gate: Gate | None
@@ -49,7 +49,7 @@ class Outcome:
 
 @dataclass(frozen=True)
 class PlanResult(Outcome):
-    """What came of a plan, and where it is stored."""
+    """The outcome of a plan, the files that were written and the archived run."""
 
     written: Mapping[Path, Writer] = field(default_factory=dict)
     """The files, each with its writer."""
@@ -60,7 +60,7 @@ class PlanResult(Outcome):
     repeats: tuple[str, bool] | None = None
     """The earlier run of the same plan and inputs, and whether every figure is equal to its figures."""
     notes: tuple[str, ...] = ()
-    """What to know of the files that were written."""
+    """Notes on the files that were written."""
 
 
 @check_arguments
@@ -154,10 +154,9 @@ class Inputs:
         self.pairs: PairCollector | None = None
         pairs = plan.agreement
         if pairs is not None and self.gold.reference is not None:
-            k, where = pairs.k or max(checked.cuts, default=TOP), checked.at("agreement")
-            self.pairs = PairCollector(
-                self.gold.reference, over=pairs.over, size=pairs.pairs, seed=pairs.seed, k=k, where=where
-            )
+            k, where = pairs.k or self.context.largest_cut, checked.at("agreement")
+            size, seed = pairs.pairs, pairs.seed
+            self.pairs = PairCollector(self.gold.reference, over=pairs.over, size=size, seed=seed, k=k, where=where)
 
     def aspect_of(self, system: str) -> str:
         """Return the aspect of the gold that a system is compared with."""
@@ -173,7 +172,7 @@ class Inputs:
 
     @property
     def golds(self) -> dict[str, Gold]:
-        """By system."""
+        """The golds by system."""
         return {name: self.gold.golds[self.aspect_of(name)] for name in self.context.checked.plan.systems}
 
     def context_of(self, name: str) -> SystemContext:
@@ -275,15 +274,13 @@ def _assembled(report: Report, inputs: Inputs, golds: dict[str, Gold]) -> Report
     checked, plan = context.checked, context.checked.plan
     aspects = {name: inputs.aspect_of(name) for name in plan.systems} if len(gold.golds) > 1 else {}
     if report.queries is not None:
-        are_items = gold.queries_are_items
-        if are_items is None:
-            are_items = any(system.searches_itself for system in plan.systems.values())
+        search_themselves = any(system.searches_itself for system in plan.systems.values())
         data = replace(
             report.queries,
             answers=report.answers.called(aspects) if report.answers is not None and aspects else report.answers,
             names=_column(context, "names", "item", plan.names) if plan.names else gold.names,
             query_texts={**_column(context, "texts", "query", plan.texts), **gold.texts},
-            queries_are_items=are_items,
+            queries_are_items=search_themselves if gold.queries_are_items is None else gold.queries_are_items,
         )
         report = replace(report, queries=data)
     warnings = [*report.warnings, *as_warnings(checked.notes, "plan"), *gold.warnings]
@@ -340,14 +337,14 @@ def _column(context: GoldContext, key: str, kind: str, text: str | None) -> Mapp
 def _aim_targets(
     checked: CheckedPlan, report: Report, aspects: Mapping[str, str]
 ) -> tuple[tuple[Target, ...], tuple[str, ...]]:
-    """Return the targets by system, and notes on those that were left out. ``aspects``: of the gold, by system.
+    """Return the targets by system, and notes on those that were omitted; ``aspects`` of the gold are by system.
 
-    A target that names no system is for all that it can hold for: no random order, where it is about a difference,
-    none that has another gold than the baseline, and where it is about a figure, none without that. The
-    baseline is left out, but for targets on drift: it is compared with its own past.
+    A target without a system applies to all systems except random orders and the baseline; a difference applies to
+    systems with the baseline's gold, and a recorded value to systems that have it. Targets on drift apply to the
+    baseline too, which is compared with its own past.
 
-    A default target that can hold for none is omitted with a note; one of the plan is left to fail, unless it is about
-    drift and the system has no earlier report: the first run of an index has none.
+    A default target that applies to no system is omitted with a note; one of the plan is left to fail, unless it is
+    about drift and the system has no earlier report: the first run of an index has none.
     """
     plan = checked.plan
     others = [name for name, system in plan.systems.items() if system.ranks and name != plan.baseline]

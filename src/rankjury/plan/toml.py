@@ -21,10 +21,8 @@ _TOKEN = re.compile(
 
 def find_line(path: KeyPath, lines: dict[KeyPath, int]) -> int | None:
     """Return the line of a key, or of the table that it would be in."""
-    for end in range(len(path), 0, -1):
-        if path[:end] in lines:
-            return lines[path[:end]]
-    return None
+    prefixes = (path[:end] for end in range(len(path), 0, -1))
+    return next((lines[prefix] for prefix in prefixes if prefix in lines), None)
 
 
 def key_lines(text: str) -> dict[KeyPath, int]:
@@ -138,7 +136,7 @@ def toml_key(name: str) -> str:
 
 
 def to_toml(table: Mapping[str, Any], path: tuple[str, ...] = ()) -> str:
-    """Write TOML: of each table its values, then the tables in it."""
+    """Return a table as TOML: its values, then the tables in it."""
     inner = {key: value for key, value in table.items() if isinstance(value, Mapping) and value}
     lines = [f"{toml_key(key)} = {_toml_value(value)}" for key, value in table.items() if key not in inner]
     if path and (lines or not inner):

@@ -101,13 +101,9 @@ def with_validation_window(checked: CheckedPlan) -> CheckedPlan:
 def with_settings(
     checked: CheckedPlan, chosen: Mapping[str, Params], tuned: str, refit: str | None = None
 ) -> CheckedPlan:
-    """Return the plan on its test window with the settings that were chosen.
+    """Return the plan on its test window with the chosen settings by system.
 
-    Args:
-        checked: The plan.
-        chosen: Settings by system.
-        tuned: What to record of how they were chosen.
-        refit: What to learn from, if not what the plan says.
+    ``tuned`` records how they were chosen; ``refit`` is what to learn from, if not what the plan says.
     """
     plan = checked.plan
     systems = {

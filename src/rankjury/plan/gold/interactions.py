@@ -20,16 +20,7 @@ from rankjury.evaluation.slices import SliceTable
 from rankjury.io.ordered_lists import ONLY_ASPECT
 from rankjury.measures.dialects import NamedMeasure
 from rankjury.plan import GOLD_KINDS
-from rankjury.plan.context import (
-    TOP,
-    GoldContext,
-    GoldTable,
-    Loaded,
-    LoadedGold,
-    PlanTable,
-    fault_of,
-    threshold_warnings,
-)
+from rankjury.plan.context import GoldContext, GoldTable, Loaded, LoadedGold, PlanTable, fault_of, threshold_warnings
 from rankjury.plan.draft import RANDOM_SYSTEM, register_draft, system_lines, system_names
 from rankjury.plan.folder_scan import FolderContents
 from rankjury.plan.toml import toml_string
@@ -280,7 +271,7 @@ class LoadedInteractions(LoadedGold):
             return loaded
         matched = MatchedRanking(self.task.gold, loaded.ranking, duplicates="first", allow_disjoint_queries=True)
         first = next(named for named in context.asked if named.label == context.checked.headline[0])
-        k = first.measure.k or max(context.cuts, default=TOP)
+        k = first.measure.k or context.largest_cut
         return loaded.adding(exposure_of(matched.lists(self.task.background, k, OrderRules(context.ties)), k))
 
     def final_warnings(self, report: Report, context: GoldContext) -> Iterator[ReportWarning]:

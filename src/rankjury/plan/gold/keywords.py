@@ -35,7 +35,6 @@ from rankjury.labeling.products.query_sets import read_queries, read_query_recor
 from rankjury.measures.dialects import NamedMeasure
 from rankjury.plan import GOLD_KINDS
 from rankjury.plan.context import (
-    TOP,
     GoldContext,
     GoldTable,
     Loaded,
@@ -308,7 +307,7 @@ class LoadedKeywords(LoadedGold):
         if not isinstance(loaded.ranking, Ranking):
             return loaded
         ranking = drop_self(loaded.ranking) if self.exclude_self else loaded.ranking
-        k = min(max(context.cuts, default=TOP), _MAX_RESULTS)
+        k = min(context.largest_cut, _MAX_RESULTS)
         found = partial_matches(
             self.predicates, ranking, k, threshold=threshold, everything=self.everything, kept=self.show,
             ties=context.ties,
