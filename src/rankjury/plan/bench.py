@@ -160,14 +160,14 @@ class LoadedIndex(Loaded):
     """The ranking of exact search, from which the loss by the index is computed."""
 
     def final_sections(self, report: Report, system: str, context: GoldContext, gold: Gold) -> tuple[Section, ...]:
-        chosen = select_loss_measure(context.asked, context.lab.table.k)
-        if chosen is None or self.exact is None:
+        measure = select_loss_measure(context.asked, context.lab.table.k)
+        if measure is None or self.exact is None:
             return self.sections
         # Items that exact search would not show under the system's threshold are not a loss of the index.
         threshold = context.checked.plan.systems[system].threshold
         exact = self.exact if threshold is None else apply_threshold(self.exact, threshold)
         return tuple(
-            replace(section, loss=split_loss(gold, exact, report.scores[system], chosen, context.resampling))
+            replace(section, loss=split_loss(gold, exact, report.scores[system], measure, context.resampling))
             if isinstance(section, IndexResult) and section.recall.n
             else section
             for section in self.sections

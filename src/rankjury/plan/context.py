@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from rankjury.evaluation.report import Report
     from rankjury.plan.bench import Lab
     from rankjury.plan.parse import CheckedPlan
-    from rankjury.plan.schema import Plan
     from rankjury.recsys.task import Task
     from rankjury.recsys.tiers import Tiers
 
@@ -51,14 +50,6 @@ class PlanTable(BaseModel):
 
     def check_files(self, context: "GoldContext") -> None:
         """Check the files that the table names, where that is to be done before the work."""
-
-
-class TableForSystem(PlanTable, ABC):
-    """A table under the name of a system of the plan: what another command does with that system."""
-
-    @abstractmethod
-    def faults(self, name: str, plan: "Plan") -> Iterator[tuple[tuple[str, ...], str]]:
-        """Yield keys, by their path within the table, that do not fit the system called ``name``, and why."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,7 +14,7 @@ from rankjury.measures.dialects import NamedMeasure
 from rankjury.measures.judged import REL
 from rankjury.measures.measure import COMMON_OPTIONS, Value
 from rankjury.plan import GOLD_KINDS, SYSTEM_KINDS
-from rankjury.plan.context import GoldContext, GoldTable, PlanTable, SystemTable, TableForSystem
+from rankjury.plan.context import GoldContext, GoldTable, PlanTable, SystemTable
 from rankjury.recsys.models import RECOMMENDERS
 from rankjury.recsys.tuning.search import MAX_TRIALS, ParamRange, SearchSpace, check_search_space
 from rankjury.retrieval.bench.grid import SweepGrid
@@ -147,7 +147,7 @@ def _located_fault(check: Callable[[], None]) -> Iterator[tuple[tuple[str, ...],
         yield tuple(where.split(".")) if where else (), str(error)
 
 
-class SweepTable(TableForSystem):
+class SweepTable(PlanTable):
     """A grid of parameters of one index; others are as the system says, or the defaults."""
 
     build: dict[str, Annotated[list[Setting], Field(min_length=1)]] = Field(
@@ -168,7 +168,7 @@ class SweepTable(TableForSystem):
     concurrency: Annotated[int, Field(ge=1, le=256)] = Field(1, description="Callers at a time while it is timed.")
 
     def faults(self, name: str, plan: "Plan") -> Iterator[tuple[tuple[str, ...], str]]:
-        """Yield keys that do not fit the system and its engine, and why."""
+        """Yield keys, by their path in the table, that do not fit the system and its engine, and why."""
         system: Any = plan.systems.get(name)
         if name not in plan.indexes:
             yield (), str(UnknownName("system of the kind index", name, plan.indexes))
@@ -198,7 +198,7 @@ Values = Annotated[
 ]
 
 
-class TuneTable(TableForSystem):
+class TuneTable(PlanTable):
     """Settings of one recommender to try on validation; others are as the system says, or the defaults."""
 
     params: dict[str, Values] = Field(
@@ -225,7 +225,7 @@ class TuneTable(TableForSystem):
         }
 
     def faults(self, name: str, plan: "Plan") -> Iterator[tuple[tuple[str, ...], str]]:
-        """Yield keys that do not fit the system and its model, and why."""
+        """Yield keys, by their path in the table, that do not fit the system and its model, and why."""
         systems = plan.recommenders
         if name not in systems:
             yield (), str(UnknownName("system of the kind recommender", name, systems))
@@ -278,7 +278,7 @@ class Plan(PlanTable):
         {}, description="What to record with the results: model, dataset_version, index_params …"
     )
 
-    def tables_for_systems(self) -> Iterator[tuple[str, str, TableForSystem]]:
+    def tables_for_systems(self) -> Iterator[tuple[str, str, SweepTable | TuneTable]]:
         """Yield the key, the system and the table of each table that stands under the name of a system."""
         yield from (("sweep", name, table) for name, table in self.sweep.items())
         yield from (("tune", name, table) for name, table in self.tune.items())

@@ -187,11 +187,8 @@ class InteractionsGold(GoldTable):
         users = None if self.users is None else read_users(context.path(self.users))
         if is_split_folder(path):
             if idle := [key for key in _LOG_KEYS if key in self.model_fields_set]:
-                raise UsageError(
-                    f"the log is split already, so that {' and '.join(idle)} would not count",
-                    where=path,
-                    expected="a log, or a plan without these keys",
-                )
+                found = f"the log is split already, so that {' and '.join(idle)} would not count"
+                raise UsageError(found, where=path, expected="a log, or a plan without these keys")
             split = read_split(path)
             return split if items is None else split.with_items(items.ids), items, users
         scale = None if self.scale is None else (self.scale[0], self.scale[1])
@@ -202,9 +199,8 @@ class InteractionsGold(GoldTable):
 
     def _task(self, context: GoldContext, split: Split, items: Attributes | None, users: Attributes | None) -> Task:
         fit_on: tuple[Window, ...] = ("train",) if self.fit_on == "train" else ("train", "validation")
-        catalogue, notes = catalogue_mask(
-            self._catalogue(items), split, self.window, fit_on, None if items is None else items.ids
-        )
+        item_ids = None if items is None else items.ids
+        catalogue, notes = catalogue_mask(self._catalogue(items), split, self.window, fit_on, item_ids)
         sampled = None if self.candidates is None else Sampled(self.candidates.sampled, self.candidates.seed)
         features = side_features(split.log, items, users, trained=split.users_of(*fit_on))
         if self.embed is not None and features.texts:
