@@ -117,6 +117,8 @@ def run_checked_plan(
         with publish_progress(archive.path, plan_name(checked), Path(checked.where).name, progress) as live:
             outcome = execute_plan(checked, live, output)
     report, gate = outcome.report, None if outcome.gate is None else replace(outcome.gate, strict=strict)
+    if recorder is None and not writes:
+        return PlanResult(report, gate)
     record, error, repeats, notes = None, None, None, list[str]()
     with together():
         written = write_outputs(checked, report, output, gate, notes.append) if writes else {}
