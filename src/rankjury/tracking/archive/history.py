@@ -1,22 +1,22 @@
-"""A measure of a system over runs, with the steps that it took and what changed there.
+"""History of a measure over archived runs, its steps (changes of level), and what changed at each step.
 
-The series is cut into stretches of one mean each. Of all ways to cut it, the one is taken in which the squared
+The series is cut into segments of one mean each. Of all ways to cut it, the one is taken in which the squared
 distances from the means, in units of the noise σ², plus a price for every cut are least; it is found exactly, by
 optimal partitioning. σ comes from the median absolute difference of successive values, which a few steps do not move.
 
 The price of a cut is 4 log n · (1 + 4 / (n − 1)). It is higher than the usual 2 log n, and higher still for short
-series, since σ is itself an estimate of few numbers. Of series of pure noise, 4 to 7 in 100 of up to 12 values then
+series, since σ is itself an estimate from few values. Of series of pure noise, 4 to 7 in 100 of up to 12 values then
 show a step, 4 in 100 of 20, 2 in 100 of 50 and fewer of more (``tests/stats/test_steps.py`` counts them).
 
-Figures that repeat to the last digit have no noise: where half of the successive differences are nothing, every change
-beyond rounding is a step. σ is never less than 10⁻⁹ √n of the largest figure, so that rounding is none.
+Values that repeat to the last digit have no noise: where half of the successive differences are zero, every change
+beyond rounding is a step. σ is at least 10⁻⁹ √n of the largest value, so that rounding is not a step.
 
 Source: Jackson et al., An algorithm for optimal partitioning of data on an interval, IEEE Signal Processing Letters
 2005; Killick, Fearnhead and Eckley, Optimal detection of changepoints, JASA 2012.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from itertools import groupby
 from math import log, nan, sqrt
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
@@ -33,27 +33,22 @@ from rankjury.tracking.archive.run import ArchivedRun
 if TYPE_CHECKING:
     from rankjury.reporting.charts.spec import LineChart
 
-_PRICE = 4.0
-_MORE_FOR_FEW = 4.0
-_ROUNDING = 1e-9
 _NORMAL_QUARTILE = 0.6744897501960817
 """Half of normal values are nearer to their mean than so many standard deviations."""
-_BEYOND = 1.959963984540054
-_MOST_SYSTEMS = 8
+_Z_95 = 1.959963984540054
+_MAX_SYSTEMS = 8
 
 
 @dataclass(frozen=True)
 class Step:
-    """A change of level."""
+    """A change of level: the index of the first value on the new level, and the means on both sides."""
 
     index: int
-    """The place of the first value on the new level."""
     before: float
     after: float
-    """The means of the stretches on both sides."""
     z: float | None
-    """The change in standard errors of a difference, as if both sides were measured on queries of their own; None
-    where these are not known. On the same queries a change can be real that is far within them."""
+    """The change in standard errors of a difference, as if both sides were measured on different queries; None where
+    these are not known. On the same queries, a change that is far within them can be real."""
 
     @property
     def difference(self) -> float:
@@ -61,48 +56,53 @@ class Step:
 
     @property
     def beyond(self) -> bool | None:
-        """Whether other queries would hardly show such a change by chance."""
-        return None if self.z is None else abs(self.z) > _BEYOND
+        """Whether such a change is unlikely by a chance draw of queries."""
+        return None if self.z is None else abs(self.z) > _Z_95
 
 
 def find_steps(values: Floats, errors: Floats | None = None) -> tuple[Step, ...]:
-    """The steps of a series, in its order; NaN is a gap. ``errors`` are the values' standard errors, where known."""
+    """Return the steps of a series in order; NaN is a gap. ``errors`` are the values' standard errors, where known."""
     places = np.flatnonzero(~np.isnan(values))
     known = values[places]
     starts = optimal_cuts(known, noise_level(known), cut_penalty(known.size))
     edges = [0, *starts, known.size]
-    found = []
+    steps = []
     for number, start in enumerate(starts):
-        first, last = slice(edges[number], start), slice(start, edges[number + 2])
-        before, after = float(known[first].mean()), float(known[last].mean())
-        spread = None if errors is None else _spread(errors[places[first]], errors[places[last]])
-        z = None if not spread else (after - before) / spread
-        found.append(Step(int(places[start]), before, after, z))
-    return tuple(found)
+        sides = slice(edges[number], start), slice(start, edges[number + 2])
+        before, after = (float(known[side].mean()) for side in sides)
+        z = None
+        if errors is not None:
+            known_errors = [errors[places[side]][~np.isnan(errors[places[side]])] for side in sides]
+            if all(side.size for side in known_errors):
+                # Runs on the same queries have together the error of one of them: the root mean square of a side.
+                spread = sqrt(sum(float(np.mean(side * side)) for side in known_errors))
+                z = (after - before) / spread if spread else None
+        steps.append(Step(int(places[start]), before, after, z))
+    return tuple(steps)
 
 
 def noise_level(values: Floats) -> float:
-    """The standard deviation of what is no step."""
+    """Return the standard deviation of the noise within a level."""
     if values.size < 2:
         return 0.0
-    apart = np.sort(np.abs(np.diff(values)))
-    least = _ROUNDING * float(np.abs(values).max())
+    differences = np.sort(np.abs(np.diff(values)))
+    rounding = 1e-9 * float(np.abs(values).max())
     # The lower of two middle ones decides whether there is noise at all: of a, a, b half of the differences are none.
-    if apart[(apart.size - 1) // 2] <= least:
-        return least * sqrt(values.size)
-    return max(float(np.median(apart)) / (_NORMAL_QUARTILE * sqrt(2.0)), least * sqrt(values.size))
+    if differences[(differences.size - 1) // 2] <= rounding:
+        return rounding * sqrt(values.size)
+    return max(float(np.median(differences)) / (_NORMAL_QUARTILE * sqrt(2.0)), rounding * sqrt(values.size))
 
 
 def cut_penalty(n: int) -> float:
-    """What a cut costs, in units of σ²."""
-    return _PRICE * log(n) * (1.0 + _MORE_FOR_FEW / (n - 1)) if n > 1 else 0.0
+    """Return the price of a cut in a series of n values, in units of σ²."""
+    return 4.0 * log(n) * (1.0 + 4.0 / (n - 1)) if n > 1 else 0.0
 
 
 def optimal_cuts(values: Floats, noise: float, price: float) -> list[int]:
-    """Where the stretches of the cheapest partition begin, but the first; of equally cheap ones that with few cuts.
+    """Return the start of every segment but the first, of the cheapest partition; of equal ones, that with few cuts.
 
-    Value by value, the squared distances of every stretch that ends there are updated in one go (Welford's way, which
-    is exact for stretches of equal values): O(n²) in all.
+    Value by value, the squared distances of all segments that end there are updated at once (Welford's update, which
+    is exact for segments of equal values): O(n²) in all.
     """
     n = values.size
     if n < 2 or not noise:
@@ -112,12 +112,12 @@ def optimal_cuts(values: Floats, noise: float, price: float) -> list[int]:
     prices = np.full(n, price)
     prices[0] = 0.0
     for end in range(n):
-        held = slice(0, end + 1)
+        segments = slice(0, end + 1)
         sizes = np.arange(end, -1, -1.0)
-        apart = values[end] - means[held]
-        squares[held] += apart * apart * sizes / (sizes + 1.0)
-        means[held] += apart / (sizes + 1.0)
-        totals = best[held] + squares[held] / (noise * noise) + prices[held]
+        deviations = values[end] - means[segments]
+        squares[segments] += deviations * deviations * sizes / (sizes + 1.0)
+        means[segments] += deviations / (sizes + 1.0)
+        totals = best[segments] + squares[segments] / (noise * noise) + prices[segments]
         begins[end + 1] = np.argmin(totals)
         best[end + 1] = totals[begins[end + 1]]
     starts: list[int] = []
@@ -128,17 +128,9 @@ def optimal_cuts(values: Floats, noise: float, price: float) -> list[int]:
     return starts[::-1]
 
 
-def _spread(before: Floats, after: Floats) -> float | None:
-    """The standard error of a difference; runs on the same queries tell no more together than one of them."""
-    sides = [side[~np.isnan(side)] for side in (before, after)]
-    if not all(side.size for side in sides):
-        return None
-    return sqrt(sum(float(np.mean(side * side)) for side in sides))
-
-
 @dataclass(frozen=True)
 class HistoryPoint:
-    """A measure of a system in one run."""
+    """A measure of a system in one run; ``difference`` is that from the run before, where they can be compared."""
 
     time: str
     run: str
@@ -148,9 +140,7 @@ class HistoryPoint:
     se: float | None
     n: int
     convention: str
-    """Under which it was computed: figures of different conventions are not compared."""
     difference: float | None = None
-    """To the run before."""
 
     @property
     def ci(self) -> Bounds | None:
@@ -170,25 +160,17 @@ class HistoryPoint:
             return ""
         return format_difference(self.difference, None, decimals=interval_decimals(self.ci))
 
-    def to_json(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in self.__dataclass_fields__}
-
 
 @dataclass(frozen=True)
 class Series:
-    """A measure of a system in one run after the other, oldest first; runs without it are left out."""
+    """A measure of a system in every run that has it, oldest first."""
 
     system: str
     measure: str
     points: tuple[HistoryPoint, ...]
 
-    @property
-    def name(self) -> str:
-        return f"{self.system}, {self.measure}"
-
     def to_json(self) -> dict[str, Any]:
-        points = [point.to_json() for point in self.points]
-        return {"system": self.system, "measure": self.measure, "points": points}
+        return asdict(self)
 
 
 @dataclass(frozen=True)
@@ -224,28 +206,32 @@ class SeriesStep:
         return {True: "beyond the errors", False: "within the errors", None: ""}[self.step.beyond]
 
     def to_json(self) -> dict[str, Any]:
-        known = {name: getattr(self.step, name) for name in ("index", "before", "after", "difference", "z", "beyond")}
-        changed = [one.to_json() for one in self.changed]
-        return {"run": self.after.name, "run_before": self.before.name, **known, "changed": changed}
+        values = {name: getattr(self.step, name) for name in ("index", "before", "after", "difference", "z", "beyond")}
+        changed = [difference.to_json() for difference in self.changed]
+        return {"run": self.after.name, "run_before": self.before.name, **values, "changed": changed}
 
 
 def build_series(runs: Sequence[ArchivedRun], measures: Sequence[str], systems: Sequence[str]) -> list[Series]:
-    """Of every measure and system, by measure; a name that no run has is an error."""
-    labels = [label for run in runs for held in run.manifest["summary"].values() for label in held]
+    """Return the series of every measure and system, by measure.
+
+    Raises:
+        UnknownName: Where no run has a measure or a system of this name.
+    """
+    labels = [label for run in runs for estimates in run.manifest["summary"].values() for label in estimates]
     names = [system for run in runs for system in run.systems]
     for kind, wanted, known in (("measure", measures, labels), ("system", systems, names)):
         for name in wanted:
             if name not in known:
-                raise UnknownName(f"{kind} in these runs:", name, list(dict.fromkeys(known)))
-    found = [
+                raise UnknownName(f"{kind} in these runs:", name, known)
+    series = (
         Series(system, measure, tuple(_points(runs, measure, system))) for measure in measures for system in systems
-    ]
-    return [series for series in found if series.points]
+    )
+    return [one for one in series if one.points]
 
 
 def _points(runs: Sequence[ArchivedRun], measure: str, system: str) -> Iterator[HistoryPoint]:
     last: HistoryPoint | None = None
-    asked: object = None
+    last_queries: object = None
     for run in runs:
         entry = run.manifest["summary"].get(system, {}).get(measure)
         if entry is None:
@@ -253,63 +239,69 @@ def _points(runs: Sequence[ArchivedRun], measure: str, system: str) -> Iterator[
         low, high = entry.get("ci") or (None, None)
         about = (run.manifest.get("measures") or {}).get(measure) or {}
         convention = str(about.get("convention") or measure)
+        versions = (run.manifest.get("versions") or {}).get("queries")
+        queries = versions.get("digest") if isinstance(versions, Mapping) else None
         mean, difference = entry["mean"], None
-        queries = _queries(run)
-        if last is not None and None not in (mean, last.mean) and (last.convention, asked) == (convention, queries):
-            difference = mean - last.mean  # of other queries it would say nothing
-        asked = queries
+        if (  # over other queries, a difference would mean nothing
+            last is not None
+            and None not in (mean, last.mean)
+            and (last.convention, last_queries) == (convention, queries)
+        ):
+            difference = mean - last.mean
+        last_queries = queries
         last = HistoryPoint(run.time, run.name, mean, low, high, entry.get("se"), entry["n"], convention, difference)
         yield last
 
 
 def series_steps(series: Series, runs: Mapping[str, ArchivedRun]) -> list[SeriesStep]:
-    """The steps of a series; ``runs`` by name. Where the convention changes, a new series begins."""
-    about = ((run.manifest.get("measures") or {}).get(series.measure) for run in reversed([*runs.values()]))
-    lower = bool(next((one.get("lower_is_better") for one in about if one), False))
-    found, offset = [], 0
-    for _, held in groupby(series.points, key=lambda point: point.convention):
-        points = list(held)
-        values, errors = (
-            np.array([nan if value is None else value for value in column], dtype=np.float64)
-            for column in ([point.mean for point in points], [point.se for point in points])
-        )
+    """Return the steps of a series; ``runs`` by name. Where the convention changes, a new series begins."""
+    about = [(run.manifest.get("measures") or {}).get(series.measure) for run in runs.values()]
+    lower = bool(next((facts.get("lower_is_better") for facts in reversed(about) if facts), False))
+    steps, offset = [], 0
+    for _, group in groupby(series.points, key=lambda point: point.convention):
+        points = list(group)
+        values = np.array([nan if point.mean is None else point.mean for point in points], dtype=np.float64)
+        errors = np.array([nan if point.se is None else point.se for point in points], dtype=np.float64)
         for step in find_steps(values, errors):
             earlier = next(place for place in range(step.index - 1, -1, -1) if points[place].mean is not None)
             before, after = runs[points[earlier].run], runs[points[step.index].run]
-            placed = Step(step.index + offset, step.before, step.after, step.z)
             changed = tuple(differences_between(before.manifest, after.manifest))
-            found.append(SeriesStep(placed, before, after, changed, lower))
+            steps.append(SeriesStep(replace(step, index=step.index + offset), before, after, changed, lower))
         offset += len(points)
-    return found
+    return steps
 
 
 def last_points(series: Series, steps: Sequence[SeriesStep], runs: Collection[str]) -> tuple[Series, list[SeriesStep]]:
-    """The part of a series that is of these runs, its last ones, with the steps in it."""
+    """Return the part of a series that is of these runs, its last ones, with the steps in it."""
     points = tuple(point for point in series.points if point.run in runs)
-    before = len(series.points) - len(points)
-    kept = [replace(one, step=replace(one.step, index=one.step.index - before)) for one in steps]
-    return replace(series, points=points), [one for one in kept if one.step.index >= 0]
+    omitted = len(series.points) - len(points)
+    shifted = [replace(step, step=replace(step.step, index=step.step.index - omitted)) for step in steps]
+    return replace(series, points=points), [step for step in shifted if step.step.index >= 0]
 
 
 class LegendLine(NamedTuple):
-    """A series as a chart's legend calls it."""
+    """A series under its name in a chart's legend."""
 
     name: str
     points: Sequence[HistoryPoint]
 
 
 def legend_lines(
-    found: Sequence[tuple[Series, Sequence[SeriesStep]]],
+    series: Sequence[tuple[Series, Sequence[SeriesStep]]],
 ) -> tuple[list[LegendLine], list[tuple[str, str]]]:
     """Return series as lines of a chart, and the times at which any of them steps, with a label."""
-    several = len({series.measure for series, _ in found}) > 1
-    lines = [LegendLine(series.name if several else series.system, series.points) for series, _ in found]
-    stepped: dict[str, list[str]] = {}
-    for line, (_, steps) in zip(lines, found, strict=True):
-        for one in steps:
-            stepped.setdefault(one.after.time, []).append(line.name)
-    labels = {time: names[0] if len(names) == 1 else f"{len(names)} systems" for time, names in stepped.items()}
-    return lines, [(time, f"step: {label}") for time, label in labels.items()]
+    several = len({line.measure for line, _ in series}) > 1
+    lines = [
+        LegendLine(f"{line.system}, {line.measure}" if several else line.system, line.points) for line, _ in series
+    ]
+    names_by_time: dict[str, list[str]] = {}
+    for line, (_, steps) in zip(lines, series, strict=True):
+        for step in steps:
+            names_by_time.setdefault(step.after.time, []).append(line.name)
+    return lines, [
+        (time, f"step: {names[0] if len(names) == 1 else f'{len(names)} systems'}")
+        for time, names in names_by_time.items()
+    ]
 
 
 def history_charts(runs: Sequence[ArchivedRun], measure: str) -> "list[LineChart]":
@@ -317,13 +309,11 @@ def history_charts(runs: Sequence[ArchivedRun], measure: str) -> "list[LineChart
     from rankjury.reporting.charts.history import history_chart  # loads all charts
 
     measures, systems = measures_and_systems(runs)
-    lines = build_series(runs, [measure], default_systems(runs, systems)) if measure in measures else []
-    if max((len(series.points) for series in lines), default=0) < 2:
+    series = build_series(runs, [measure], default_systems(runs, systems)) if measure in measures else []
+    if max((len(line.points) for line in series), default=0) < 2:
         return []
     by_name = {run.name: run for run in runs}
-    return [
-        history_chart(*legend_lines([(series, series_steps(series, by_name)) for series in lines]), measure, measure)
-    ]
+    return [history_chart(*legend_lines([(line, series_steps(line, by_name)) for line in series]), measure, measure)]
 
 
 def measures_and_systems(runs: Sequence[ArchivedRun]) -> tuple[list[str], list[str]]:
@@ -331,22 +321,15 @@ def measures_and_systems(runs: Sequence[ArchivedRun]) -> tuple[list[str], list[s
     newest = list(reversed(runs))
     measures = [label for run in newest for summary in run.manifest["summary"].values() for label in summary]
     systems = list(dict.fromkeys(system for run in newest for system in run.systems))
-    chance = _chance_systems(runs)
-    return list(dict.fromkeys(measures)), sorted(systems, key=lambda name: name in chance)
+    random = _random_systems(runs)
+    return list(dict.fromkeys(measures)), sorted(systems, key=lambda name: name in random)
 
 
 def default_systems(runs: Sequence[ArchivedRun], systems: Sequence[str]) -> list[str]:
     """Return the systems to show where none is named: no random orders, if there is anything else."""
-    chance = _chance_systems(runs)
-    return ([name for name in systems if name not in chance] or list(systems))[:_MOST_SYSTEMS]
+    random = _random_systems(runs)
+    return ([name for name in systems if name not in random] or list(systems))[:_MAX_SYSTEMS]
 
 
-def _chance_systems(runs: Sequence[ArchivedRun]) -> set[str]:
+def _random_systems(runs: Sequence[ArchivedRun]) -> set[str]:
     return {name for run in runs for name in run.manifest.get("by_chance") or ()}
-
-
-def _queries(run: ArchivedRun) -> object:
-    """What tells the queries that were asked; None where it is not known."""
-    versions = run.manifest.get("versions") or {}
-    found = versions.get("queries") if isinstance(versions, Mapping) else None
-    return found.get("digest") if isinstance(found, Mapping) else None
