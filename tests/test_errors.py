@@ -16,7 +16,6 @@ from rankjury.errors import (
     UnknownName,
     UsageError,
     guard_reading,
-    list_some,
     shorten,
 )
 
@@ -63,9 +62,10 @@ def test_an_integer_that_python_does_not_write_out() -> None:
 
 
 def test_some_of_many_are_listed() -> None:
-    assert list_some(f"d{n}" for n in range(1000)) == "d0, d1, d2, d3, d4, d5, d6, d7, d8, d9 and 990 more"
-    assert list_some(["a", 1]) == "a, 1"
-    assert list_some([]) == ""
+    known = [f"d{n:03}" for n in range(1000)]
+    assert UnknownName("x", "yyy", known).hint == f"Known: {', '.join(known[:100])} and 900 more"
+    assert UnknownName("x", "yyy", ["b", "a"]).hint == "Known: a, b"
+    assert UnknownName("x", "yyy", []).hint == "Known: "
 
 
 @pytest.mark.parametrize(
@@ -87,10 +87,9 @@ def test_interrupts_exits_and_own_errors_pass(error: BaseException) -> None:
     assert caught.value is error
 
 
-def test_the_line_is_named_and_long_reasons_are_cut() -> None:
-    with pytest.raises(DataError) as caught, guard_reading("run.jsonl", "JSON", line=7):
+def test_long_reasons_are_cut() -> None:
+    with pytest.raises(DataError, match="nested too deeply"), guard_reading("run.jsonl", "JSON"):
         json.loads("[" * 100_000)
-    assert caught.value.where == "run.jsonl:7"
     with pytest.raises(DataError) as caught, guard_reading("run.jsonl"):
         raise ValueError("x" * 10_000)
     assert len(str(caught.value)) < 300

@@ -11,7 +11,7 @@
         └── EngineLost         exit 3   a search engine that answered before cannot be reached
 
 Each says what was found, where, what was expected and what to do, in that order. No message grows with the data: long
-values and long lists are cut (``shorten``, ``list_some``).
+values and long lists are cut (``shorten``).
 
 Readers hand bytes of unknown origin to Polars, NumPy, json and others, and what these raise about damage cannot be
 listed: Polars panics with an exception that is not an ``Exception``, NumPy passes headers through Python's tokenizer,
@@ -22,12 +22,9 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from difflib import get_close_matches
-from itertools import islice
 from pathlib import Path
 from threading import Lock
 from typing import IO, Any
-
-_PANIC = b"panicked at "
 
 
 class _NativeStderr:
@@ -79,7 +76,7 @@ class _NativeStderr:
         with self._text as file:
             file.seek(0)
             text = file.read()
-        if text and _PANIC not in text:
+        if text and b"panicked at " not in text:
             os.write(self._descriptor, text)
         os.close(self._descriptor)
         self._text = None
@@ -87,14 +84,13 @@ class _NativeStderr:
 
 NATIVE_STDERR = _NativeStderr()
 
-
 _MAX_PART = 1_000
 """Characters of a part of a message: more than any that rankjury words itself, ten lines of a terminal."""
 _MAX_DETAILS = 50
 _MAX_KNOWN = 100
 """Known names listed for one that is unknown: all measures or keys of a table, but not all columns of a file."""
-_MAX_DIGITS = 40
-"""Digits of an integer that is written out; Python refuses to write more than 4,300."""
+_MAX_BITS = 133
+"""Bits of an integer that is written out, 40 digits; Python refuses to write more than 4,300 digits."""
 
 
 def shorten(value: object, most: int = 80, *, quoted: bool = False) -> str:
@@ -109,31 +105,13 @@ def shorten(value: object, most: int = 80, *, quoted: bool = False) -> str:
         >>> shorten("a" * 1000, 20)
         'aaaaaaaaaaaaaa…aaaaaa (1,000 characters)'
     """
-    if isinstance(value, int) and value.bit_length() > _MAX_DIGITS * 10 / 3:
+    if isinstance(value, int) and value.bit_length() > _MAX_BITS:
         return f"an integer of {value.bit_length():,} bits"
     text = value if isinstance(value, str) else repr(value)
     end = most // 3
     cut = text if len(text) <= most else f"{text[: most - end]}…{text[len(text) - end :]}"
     shown = repr(cut) if quoted and isinstance(value, str) else cut
     return shown if len(text) <= most else f"{shown} ({len(text):,} characters)"
-
-
-def list_some(values: Iterable[object], most: int = 10, *, longest: int = 80) -> str:
-    """Return the values separated by commas; of many, the first ones and the number of the others.
-
-    Args:
-        values: Ids or names; each is cut where it is long.
-        most: How many are listed.
-        longest: Characters of each.
-
-    Example:
-        >>> list_some(["a", "b", "c"], 2)
-        'a, b and 1 more'
-    """
-    rest = iter(values)
-    text = ", ".join(shorten(value, longest) for value in islice(rest, most))
-    others = sum(1 for _ in rest)
-    return f"{text} and {others:,} more" if others else text
 
 
 class RankjuryError(Exception):
@@ -195,7 +173,9 @@ class UnknownName(UsageError):  # noqa: N818 - reads as what it says
         names = sorted(set(known))
         folded = {candidate.lower(): candidate for candidate in names}
         near = [folded[match] for match in get_close_matches(shorten(name).lower(), folded, n=3, cutoff=0.5)]
-        hint = f"Did you mean {' or '.join(near)}?" if near else f"Known: {list_some(names, _MAX_KNOWN)}"
+        more = f" and {len(names) - _MAX_KNOWN:,} more" if len(names) > _MAX_KNOWN else ""
+        listed = ", ".join(map(shorten, names[:_MAX_KNOWN])) + more
+        hint = f"Did you mean {' or '.join(near)}?" if near else f"Known: {listed}"
         super().__init__(f"unknown {kind} {shorten(name, quoted=True)}", where=where, hint=hint)
         self.kind = kind
         self.name = name
@@ -266,38 +246,33 @@ _MAX_REASON = 200
 
 
 @contextmanager
-def guard_reading(
-    where: str, format: str | None = None, *, line: int | None = None, expected: str | None = None
-) -> Iterator[None]:
+def guard_reading(where: str, format: str | None = None, *, expected: str = "a whole file") -> Iterator[None]:
     """Turn any error raised while a file, or a frame of another library, is read into a DataError with its place.
 
     Args:
         where: The file as the user named it, or what the frame holds.
         format: What the file is read as, such as ``Parquet`` or ``a table``; named in the message.
-        line: The line being read, where it is known.
-        expected: What is expected; unset: a whole file.
+        expected: What is expected.
 
     Raises:
         DataError: In place of any error that is not rankjury's own. Ctrl-C and exit requests pass unchanged.
     """
-    place = where if line is None else f"{where}:{line}"
     try:
         with NATIVE_STDERR.capture():
             yield
     except (RankjuryError, KeyboardInterrupt, SystemExit, GeneratorExit):
         raise
     except FileNotFoundError as error:
-        raise DataError("no such file", where=place) from error
+        raise DataError("no such file", where=where) from error
     except MemoryError as error:
-        raise DataError("reading it needs more memory than there is", where=place) from error
+        raise DataError("reading it needs more memory than there is", where=where) from error
     except RecursionError as error:
-        raise DataError("nested too deeply", where=place, expected="a few levels") from error
+        raise DataError("nested too deeply", where=where, expected="a few levels") from error
     except UnicodeError as error:
-        raise DataError("found text that is not UTF-8", where=place, expected="UTF-8") from error
+        raise DataError("found text that is not UTF-8", where=where, expected="UTF-8") from error
     except BaseException as error:  # Polars' PanicException is not an Exception
         kind = f" as {format}" if format else ""
-        expected = expected or "a whole file"
-        raise DataError(f"cannot be read{kind}: {_reason(error)}", where=place, expected=expected) from error
+        raise DataError(f"cannot be read{kind}: {_reason(error)}", where=where, expected=expected) from error
 
 
 def parse_toml(text: str, where: str, *, fault: type[RankjuryError] = DataError) -> dict[str, Any]:
