@@ -13,7 +13,6 @@ from rankjury.core.validation import check_arguments
 from rankjury.errors import DataError, guard_reading, shorten
 
 QUERY, ITEM, GRADE, SCORE, RANK = "query_id", "item_id", "grade", "score", "rank"
-_FEWEST_SCORES = 20
 _GOLD_FIRST = "The gold comes first: rankjury evaluate GOLD RUN, rankjury.evaluate(gold, run)."
 
 _QUERY_NAMES = (QUERY, "query", "qid", "q_id", "query_identifier", "topic", "topic_id", "user_id", "user", "userid")
@@ -29,11 +28,6 @@ _GRADE_NAMES = (
 )
 _SCORE_NAMES = (SCORE, "similarity", "sim", "prediction", "weight", "value")
 _RANK_NAMES = (RANK, "position", "place")
-
-_WANTED = {
-    "gold": {QUERY: _QUERY_NAMES, ITEM: _ITEM_NAMES, GRADE: _GRADE_NAMES},
-    "run": {QUERY: _QUERY_NAMES, ITEM: _ITEM_NAMES, SCORE: _SCORE_NAMES, RANK: _RANK_NAMES},
-}
 
 
 def _folded(name: str) -> str:
@@ -73,11 +67,10 @@ def is_item_column(name: str) -> bool:
 def match_columns(names: Sequence[str], kind: str, where: str | None = None) -> dict[str, str]:
     """Map rankjury's column names to the given ones; ``kind`` is ``gold`` or ``run``."""
     folded = {_folded(name): name for name in reversed(names)}
-    found: dict[str, str] = {}
-    for wanted, known in _WANTED[kind].items():
-        match = next((folded[name] for name in known if name in folded), None)
-        if match is not None:
-            found[wanted] = match
+    values = {GRADE: _GRADE_NAMES} if kind == "gold" else {SCORE: _SCORE_NAMES, RANK: _RANK_NAMES}
+    wanted = {QUERY: _QUERY_NAMES, ITEM: _ITEM_NAMES, **values}
+    matches = {name: [folded[known] for known in spellings if known in folded] for name, spellings in wanted.items()}
+    found = {name: spelled[0] for name, spelled in matches.items() if spelled}
     shown = ", ".join(names)
     if kind == "gold" and RANK in folded and GRADE not in folded:
         raise DataError(
@@ -91,11 +84,18 @@ def match_columns(names: Sequence[str], kind: str, where: str | None = None) -> 
     if kind == "run" and SCORE not in found and RANK not in found:
         missing.append("score or rank")
     if missing:
+        hint = "Rename the columns, or write them with these names."
+        if not found:
+            hint = "Is the header missing? The first line names the columns."
+        elif kind == "run" and any(name in folded for name in _GRADE_NAMES):
+            hint = f"Is this the gold? {_GOLD_FIRST}"
+        elif kind == "gold" and any(name in folded for name in (*_SCORE_NAMES, *_RANK_NAMES)):
+            hint = f"Is this the run? {_GOLD_FIRST}"
         raise DataError(
             f"found the columns {shown}; no column for {', '.join(missing)}",
             where=where,
             expected="query_id, item_id, " + ("grade" if kind == "gold" else "score (or rank)"),
-            hint=_swap_hint(kind, folded) if found else "Is the header missing? The first line names the columns.",
+            hint=hint,
         )
     return found
 
@@ -122,7 +122,7 @@ def check_grades(column: str | None, grades: pl.Series, where: str) -> None:
             )
         return
     finer = ((grades * 100) != (grades * 100).round()).sum()
-    if len(grades) >= _FEWEST_SCORES and 2 * finer > len(grades) and 2 * grades.n_unique() > len(grades):
+    if len(grades) >= 20 and 2 * finer > len(grades) and 2 * grades.n_unique() > len(grades):
         raise DataError(
             f"the {len(grades):,} values look like scores, not grades ({grades[0]}, {grades[1]} …)",
             where=where,
@@ -131,15 +131,6 @@ def check_grades(column: str | None, grades: pl.Series, where: str) -> None:
         )
 
 
-def _swap_hint(kind: str, folded: dict[str, str]) -> str:
-    if kind == "run" and any(name in folded for name in _GRADE_NAMES):
-        return f"Is this the gold? {_GOLD_FIRST}"
-    if kind == "gold" and any(name in folded for name in (*_SCORE_NAMES, *_RANK_NAMES)):
-        return f"Is this the run? {_GOLD_FIRST}"
-    return "Rename the columns, or write them with these names."
-
-
-_HASH_SEED = 0
 _IDS = "strings or whole numbers"
 _NOT_IDS = (float, np.floating, bytes, type(None), tuple, list, dict, set, np.ndarray)
 _KINDS_OF_INPUT = (
@@ -151,7 +142,7 @@ _KINDS_OF_INPUT = (
 @check_arguments
 @guard_reading("the gold", expected=_KINDS_OF_INPUT)
 def as_gold(given: Any, *, relevant_from: float | None = None) -> Gold:
-    """Gold from anything in memory.
+    """Return a gold from anything in memory.
 
     A dict maps query to ``{item: grade}`` or to a collection of relevant items (grade 1 each); an array holds one
     row of relevant items per query (negative numbers are padding). Lists whose *order* is the truth go through
@@ -270,7 +261,7 @@ def _heads(query: pl.Series) -> Ints:
     """Return the rows whose query is not that of the row before."""
 
     def changes(first: int, last: int) -> Ints:
-        hashes = query.slice(first, last - first + 1).hash(_HASH_SEED).to_numpy()
+        hashes = query.slice(first, last - first + 1).hash(0).to_numpy()
         return np.flatnonzero(hashes[1:] != hashes[:-1]) + first + 1
 
     start = np.zeros(min(len(query), 1), dtype=np.int64)
@@ -319,12 +310,10 @@ def _check_rows(frame: pl.DataFrame, source: str, *, without_item: pl.Series | N
     if frame.is_empty():
         raise DataError("found no rows", where=source, expected="at least one query with an item")
     for name in (QUERY, ITEM):
-        if frame[name].null_count():
-            lacking = frame[name].is_null()
-            if name == ITEM and without_item is not None:
-                lacking &= ~without_item
-            if not lacking.any():
-                continue
+        lacking = frame[name].is_null()
+        if name == ITEM and without_item is not None:
+            lacking &= ~without_item
+        if lacking.any():
             row = int(lacking.arg_max() or 0)
             raise DataError(f"row {row + 1} has no {name}", where=source, expected="an id in every row")
 
@@ -419,7 +408,7 @@ def _frame_of_mapping(given: Mapping[Any, Any], value: str, values_of_list: Any)
 
 def _check_ids(ids: Iterable[Any], kind: str) -> None:
     """Refuse what would become another id as a string, such as 1.0, None or a pair of item and score."""
-    if not all(issubclass(one, str | int | np.integer) for one in {type(id_) for id_ in ids}):
+    if not all(issubclass(kind_of_id, str | int | np.integer) for kind_of_id in {type(id_) for id_ in ids}):
         for bad in (id_ for id_ in ids if isinstance(id_, _NOT_IDS)):
             hint = "Give scores or grades as {query: {item: number}}." if isinstance(bad, tuple | list) else None
             raise DataError(f"found the {kind} {bad!r}", expected=f"ids that are {_IDS}", hint=hint)
@@ -448,11 +437,9 @@ def _frame_of_array(given: Any) -> pl.DataFrame:
     if items.dtype.kind in "iu":
         queries, items = queries[items >= 0], items[items >= 0]
     else:
-        if items.dtype.kind == "O" and any(item is None or isinstance(item, float) for item in items):
-            bad = next(place for place, item in enumerate(items) if item is None or isinstance(item, float))
-            hint = "Give rows of unequal length as a dict: {query: [items]}."
-            raise DataError(
-                f"row {queries[bad]} holds the item {items[bad]}", expected="an id in every cell", hint=hint
-            )
+        for query, item in zip(queries, items, strict=True) if items.dtype.kind == "O" else ():
+            if item is None or isinstance(item, float):
+                hint = "Give rows of unequal length as a dict: {query: [items]}."
+                raise DataError(f"row {query} holds the item {item}", expected="an id in every cell", hint=hint)
         items = items.astype(str)
     return pl.DataFrame({QUERY: queries, ITEM: items})

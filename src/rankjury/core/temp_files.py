@@ -126,7 +126,7 @@ def new_part(path: Path) -> Path:
 def remove_abandoned_parts(folder: Path) -> None:
     """Remove the unfinished files and folders that dead processes left in a folder."""
     for entry, _ in _entries(folder, _PART):
-        _remove(Path(entry.path))
+        remove_path(Path(entry.path))
 
 
 def abandoned_folders(parent: Path, kind: str) -> list[Path]:
@@ -138,10 +138,11 @@ def remove_abandoned_folders(parent: Path | None = None) -> None:
     """Remove the temporary folders that dead processes left, other than those of servers."""
     for entry, match in _entries(parent or Path(tempfile.gettempdir()), _FOLDER):
         if match["kind"] != SERVER:
-            _remove(Path(entry.path))
+            remove_path(Path(entry.path))
 
 
-def _remove(path: Path) -> None:
+def remove_path(path: Path) -> None:
+    """Remove a file or a folder with its content; of a link only the link. What cannot be removed stays."""
     if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path, ignore_errors=True)
     else:

@@ -25,17 +25,16 @@ from rankjury.core.validation import check_arguments
 from rankjury.errors import DataError, UsageError, shorten
 
 Matrix = NDArray[np.floating]
-_LISTED = 5
 
 
-def listed(names: pl.Series | list[str], most: int = _LISTED) -> str:
+def listed(names: pl.Series | list[str], most: int = 5) -> str:
     """Return the first few names, and how many more there are."""
     more = f" … ({len(names):,} in all)" if len(names) > most else ""
     return ", ".join(shorten(str(name)) for name in names[:most]) + more
 
 
 def as_floats(values: NDArray[np.generic], where: str) -> Matrix:
-    """Return a row of numbers for each id, in the width they came in; whole numbers become floats."""
+    """Return a matrix with one row per id, in the precision of the input; whole numbers become floats."""
     if values.ndim != 2 or values.dtype.kind not in "fiu":
         raise DataError(
             f"found an array of shape {'×'.join(map(str, values.shape))} and type {values.dtype}",
@@ -74,16 +73,16 @@ def ids_and_rows(ids: Any, values: Any, where: str) -> tuple[pl.Series, Matrix]:
         raise UsageError(found, where=where, expected="Vectors(ids, matrix), or Vectors({id: vector})")
     if not isinstance(ids, pl.Series):
         listed_ids = ids.tolist() if isinstance(ids, np.ndarray) else list(ids)
-        odd = [one for one in listed_ids if isinstance(one, bool) or not isinstance(one, str | int | np.integer)]
-        if odd:
-            raise DataError(f"found the id {odd[0]!r}", where=where, expected="strings or whole numbers")
-        ids = pl.Series("id", [str(one) for one in listed_ids], dtype=pl.String)
+        for id_ in listed_ids:
+            if isinstance(id_, bool) or not isinstance(id_, str | int | np.integer):
+                raise DataError(f"found the id {id_!r}", where=where, expected="strings or whole numbers")
+        ids = pl.Series("id", [str(id_) for id_ in listed_ids], dtype=pl.String)
     names = names_of(ids, where)
-    if isinstance(values, list) and any(isinstance(one, Mapping | str) for one in values):
-        one = next(one for one in values if isinstance(one, Mapping | str))
-        found = f"the vector of {shorten(names[values.index(one)], quoted=True)} is of type {type(one).__name__}"
-        hint = "Make Vectors of each space: {id: vectors[id][space] …}." if isinstance(one, Mapping) else None
-        raise DataError(found, where=where, expected="a list or an array of numbers", hint=hint)
+    for row, vector in enumerate(values) if isinstance(values, list) else ():
+        if isinstance(vector, Mapping | str):
+            found = f"the vector of {shorten(names[row], quoted=True)} is of type {type(vector).__name__}"
+            hint = "Make Vectors of each space: {id: vectors[id][space] …}." if isinstance(vector, Mapping) else None
+            raise DataError(found, where=where, expected="a list or an array of numbers", hint=hint)
     try:
         array = np.asarray(values)
     except (TypeError, ValueError, RuntimeError) as error:
@@ -121,20 +120,24 @@ def freeze(instance: object) -> None:
             object.__setattr__(instance, name, view)
 
 
-@dataclass(frozen=True, eq=False)
-class Runs:
-    """For each query how many items there are of each grade, best first (CSR)."""
-
-    starts: Ints
-    grades: Floats
-    counts: Ints
+class ReadOnlyArrays:
+    """Base class of dataclasses whose arrays are read-only."""
 
     def __post_init__(self) -> None:
         freeze(self)
 
 
 @dataclass(frozen=True, eq=False)
-class Gold:
+class Runs(ReadOnlyArrays):
+    """For each query how many items there are of each grade, best first (CSR)."""
+
+    starts: Ints
+    grades: Floats
+    counts: Ints
+
+
+@dataclass(frozen=True, eq=False)
+class Gold(ReadOnlyArrays):
     """For each query its judged items with a grade."""
 
     queries: pl.Series
@@ -154,9 +157,6 @@ class Gold:
     source: str = "gold"
     highest_of_whole: float | None = None
     """The highest grade of the gold that this one is a part of; None where it is whole."""
-
-    def __post_init__(self) -> None:
-        freeze(self)
 
     def __len__(self) -> int:
         return len(self.queries)
@@ -195,12 +195,11 @@ class Gold:
 
     def frame(self) -> pl.DataFrame:
         """Return the judgments as a Polars frame: query_id, item_id, grade."""
-        items = self.items.cast(pl.String) if self.items.dtype == ROW_NUMBER else self.items
-        return pl.DataFrame({"query_id": _repeat(self.queries, self.starts), "item_id": items, "grade": self.grades})
+        return _frame(self, "grade", self.grades)
 
 
 @dataclass(frozen=True, eq=False)
-class Ranking:
+class Ranking(ReadOnlyArrays):
     """For each query its retrieved items, as given; ``judge`` orders them by score.
 
     ``scores`` is None where the given order is the ranking.
@@ -224,9 +223,6 @@ class Ranking:
     """Its items are of the catalogue that the gold's are of, so that ids cannot be spelled differently."""
     fallback: Bools | None = None
     """Which queries something else than the system answered, such as popularity: their scores are not its own."""
-
-    def __post_init__(self) -> None:
-        freeze(self)
 
     def __len__(self) -> int:
         return len(self.queries)
@@ -258,8 +254,7 @@ class Ranking:
         scores = self.scores
         if scores is None:
             scores = -1.0 - segments_within(self.starts).astype(np.float64)
-        items = self.items.cast(pl.String) if self.items.dtype == ROW_NUMBER else self.items
-        return pl.DataFrame({"query_id": _repeat(self.queries, self.starts), "item_id": items, "score": scores})
+        return _frame(self, "score", scores)
 
 
 @dataclass(frozen=True, eq=False)
@@ -305,12 +300,8 @@ class Vectors:
         if names.is_duplicated().any():
             twice = names.filter(names.is_duplicated()).unique(maintain_order=True)
             raise DataError(f"duplicate ids: {listed(twice)}", where=where, expected="each id once")
-        rows = np.concatenate(
-            [
-                first + np.flatnonzero(~np.isfinite(numbers[first : first + _ROWS_AT_ONCE]).all(axis=1))
-                for first in range(0, max(len(numbers), 1), _ROWS_AT_ONCE)
-            ]
-        )
+        blocks = (slice(*block) for block in cut_rows(max(len(numbers), 1), _ROWS_AT_ONCE))
+        rows = np.flatnonzero(~np.concatenate([np.isfinite(numbers[block]).all(axis=1) for block in blocks]))
         if rows.size:
             raise DataError(
                 f"NaN or infinite numbers in the vectors of {listed(names.gather(rows))}",
@@ -378,8 +369,10 @@ def gathered(starts: Ints, rows: Ints) -> tuple[Ints, Ints]:
     return found, np.repeat(starts[:-1][rows], lengths) + segments_within(found)
 
 
-def _repeat(queries: pl.Series, starts: Ints) -> pl.Series:
-    return queries.gather(np.repeat(np.arange(len(queries)), np.diff(starts)))
+def _frame(lists: Gold | Ranking, name: str, values: Floats) -> pl.DataFrame:
+    queries = lists.queries.gather(np.repeat(np.arange(len(lists)), np.diff(lists.starts)))
+    items = lists.items.cast(pl.String) if lists.items.dtype == ROW_NUMBER else lists.items
+    return pl.DataFrame({"query_id": queries, "item_id": items, name: values})
 
 
 Result = TypeVar("Result")
@@ -418,7 +411,7 @@ def threads() -> int:
 
 
 @dataclass(frozen=True, eq=False)
-class Background:
+class Background(ReadOnlyArrays):
     """Training data of recommenders: popularity of items and histories of users, without the future."""
 
     items: pl.Series
@@ -434,9 +427,6 @@ class Background:
     """What each user took in training: codes of items, ascending (CSR with ``starts``)."""
     features: Mapping[str, Matrix] = field(default_factory=dict)
     """By name, such as genre: a row an item; a row of zeros is unknown."""
-
-    def __post_init__(self) -> None:
-        freeze(self)
 
     @cached_property
     def remembered(self) -> dict[str, tuple[object, Any]]:
@@ -456,7 +446,7 @@ class Background:
 
 
 @dataclass(frozen=True, eq=False)
-class Lists:
+class Lists(ReadOnlyArrays):
     """The first items of each query, in order."""
 
     codes: Ints
@@ -465,9 +455,6 @@ class Lists:
     history: Ints
     """What each query's user took in training (CSR)."""
     background: Background
-
-    def __post_init__(self) -> None:
-        freeze(self)
 
     def first(self, k: int | None) -> Ints:
         """Return the first k items of each query."""

@@ -18,7 +18,7 @@ from pydantic_core import SchemaValidator, core_schema
 
 from rankjury.core.json_schema import TEXT, check_json, parse_strict_json, record, table
 from rankjury.core.progress import Progress
-from rankjury.core.temp_files import is_alive, new_mark, remove_abandoned_parts, started_at
+from rankjury.core.temp_files import is_alive, new_mark, remove_abandoned_parts, remove_path, started_at
 from rankjury.errors import DataError
 from rankjury.io.atomic import replace_file, sync_folder
 from rankjury.tracking.archive.files import (
@@ -120,16 +120,7 @@ def remove_leftovers(archive: Path) -> None:
     """Remove leftovers; the archive must be locked, as a folder that was only just made may not be locked yet."""
     remove_abandoned_parts(archive)
     for path in leftovers(archive):
-        _remove(path)
-
-
-def _remove(path: Path) -> None:
-    """Remove a folder; for a link to one only the link."""
-    if path.is_symlink() or not path.is_dir():
-        with suppress(OSError):
-            path.unlink(missing_ok=True)
-    else:
-        rmtree(path, ignore_errors=True)
+        remove_path(path)
 
 
 def remove_run(archive: Path, run: Path) -> None:
@@ -137,7 +128,7 @@ def remove_run(archive: Path, run: Path) -> None:
     gone = archive / RUNS / f".{run.name}.{new_mark()}.gone"
     run.rename(gone)
     sync_folder(archive / RUNS)
-    _remove(gone)
+    remove_path(gone)
 
 
 def read_baselines(archive: Path) -> dict[str, str]:
