@@ -190,12 +190,8 @@ class JournalScope:
         """Return a note on the results that could not be used; ``words`` are the names of conditions by key."""
         if not self._changed:
             return []
-        keys = dict.fromkeys(
-            key
-            for entry in self._changed
-            for key in (*self.about, *entry.about)
-            if entry.about.get(key) != self.about.get(key)
-        )
+        pairs = [(key, entry.about) for entry in self._changed for key in (*self.about, *entry.about)]
+        keys = dict.fromkeys(key for key, about in pairs if about.get(key) != self.about.get(key))
         settings = plural(len(self._changed), "setting was", "settings were")
         names = ", ".join((words or {}).get(key, key) for key in keys)
         return [f"{settings} measured before under other conditions ({names}): measured again"]

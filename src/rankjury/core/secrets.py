@@ -1,15 +1,14 @@
 """Masking of secrets: DSNs, URLs, headers, parameters and bodies are parsed, and rebuilt without what may be secret.
 
-A value is kept only where its name is on a list of harmless ones: which names stand for secrets cannot be listed. In
-texts of no known form, which name no value, words such as ``password:`` are looked for instead, and all that follows
-them is masked.
+A value is kept only where its name is on a list of harmless ones, since the names of secrets cannot be listed. In texts
+of an unknown format, words such as ``password:`` are searched for instead, and all that follows them is masked.
 """
 
 import json
 import os
 import re
 from base64 import b64decode, b64encode, urlsafe_b64encode
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from html import escape
 from pathlib import PurePath
@@ -71,8 +70,6 @@ _VARIABLE = re.compile(r"env:([A-Za-z_]\w*)")
 _HEADER_OF_VARIABLE = re.compile(r"([A-Za-z0-9-]+)\s*=\s*(?:[A-Za-z-]+\s+)?env:[A-Za-z_]\w*")
 _PLACE = re.compile(rf"\{{(?:{'|'.join(PLACES)})\}}")
 _STRING_OR_PLACE = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|\{\s*([A-Za-z_]\w*)\s*\}')
-_SHORTEST = 4
-"""Characters of a secret that is looked for in messages: a shorter one protects nothing, and stands in any text."""
 
 
 def is_harmless(name: str) -> bool:
@@ -140,9 +137,7 @@ class Masker:
         of_web = scheme.lower() in ("http", "https")
         user, rest = self._split_off_user(rest, of_web)
         place, mark, query = rest.partition("?")
-        for more in re.findall(r";([^/]+)", place):
-            self._hide(more)
-        place = re.sub(r";[^/]*", f";{MASK}", place)
+        place = re.sub(r";([^/]*)", lambda match: f";{self._hide(match[1])}", place)
         keep = self._keeps if of_web else self._keeps_in_dsn
         pairs = "&".join(self._pair(pair, keep) for pair in re.split("[&;]", query))
         return f"{scheme}://{user}{place}{mark}{pairs}"
@@ -200,7 +195,7 @@ class Masker:
         return json.dumps(self.json(value), ensure_ascii=False)
 
     def json(self, value: Any) -> Any:
-        """Rebuild a value of JSON: kept is what stands under harmless names only, all the way down."""
+        """Rebuild a JSON value: only values whose names, at every level, are harmless stay."""
         return self._json(value, isinstance(value, Mapping))
 
     def _json(self, value: Any, kept: bool) -> Any:
@@ -291,22 +286,23 @@ def mask_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def forms_of(secrets: Iterable[str]) -> tuple[str, ...]:
-    """Return the secrets in every encoding in which a service may repeat them, the longest first."""
-    forms = {form for secret in secrets for form in _forms(secret) if len(form) >= _SHORTEST}
-    return tuple(sorted(forms, key=len, reverse=True))
+    """Return the secrets in every encoding in which a service may repeat them, the longest first.
 
-
-def _forms(secret: str) -> Iterator[str]:
-    texts = [secret, unquote_plus(secret)]
-    with suppress(ValueError):  # base64, as of HTTP's basic scheme: the pair, and the password alone
-        pair = b64decode(secret, validate=True).decode()
-        texts += [pair, pair.partition(":")[2]] if pair.isprintable() else []
-    for text in dict.fromkeys(texts):
-        octets = text.encode("utf-8", "surrogatepass")
-        yield from (text, text.strip(), quote(octets, safe=""), quote(octets), quote_plus(octets), escape(text))
-        yield from (json.dumps(text)[1:-1], json.dumps(text, ensure_ascii=False)[1:-1], repr(text)[1:-1])
-        for encode in (b64encode, urlsafe_b64encode):
-            yield from (encode(octets).decode(), encode(octets).decode().rstrip("="))
+    Forms of under four characters are omitted: they protect nothing, and occur in any text.
+    """
+    forms: set[str] = set()
+    for secret in secrets:
+        texts = {secret, unquote_plus(secret)}
+        with suppress(ValueError):  # base64, as of HTTP's basic scheme: the pair, and the password alone
+            pair = b64decode(secret, validate=True).decode()
+            texts |= {pair, pair.partition(":")[2]} if pair.isprintable() else set()
+        for text in texts:
+            octets = text.encode("utf-8", "surrogatepass")
+            forms |= {text, text.strip(), quote(octets, safe=""), quote(octets), quote_plus(octets), escape(text)}
+            forms |= {json.dumps(text)[1:-1], json.dumps(text, ensure_ascii=False)[1:-1], repr(text)[1:-1]}
+            for encoded in (b64encode(octets).decode(), urlsafe_b64encode(octets).decode()):
+                forms |= {encoded, encoded.rstrip("=")}
+    return tuple(sorted((form for form in forms if len(form) >= 4), key=len, reverse=True))
 
 
 def redact(text: str, forms: Iterable[str]) -> str:
@@ -323,12 +319,12 @@ def _is_place(text: str) -> bool:
 def _read_pairs(text: str) -> list[tuple[str, str]] | None:
     """Read ``name=value`` pairs as libpq does, with quotes and backslashes; None where the text has another form."""
     pair = re.compile(r"\s*([^\s='\\]+)\s*=\s*(?:'((?:[^'\\]|\\.)*)'|((?:[^\s\\']|\\.)(?:[^\s\\]|\\.)*)?)", re.DOTALL)
-    found, at = [], 0
-    while text[at:].strip():
-        match = pair.match(text, at)
+    pairs, end = [], 0
+    while text[end:].strip():
+        match = pair.match(text, end)
         if match is None:
             return None
         value = match[2] if match[2] is not None else match[3] or ""
-        found.append((match[1], re.sub(r"\\(.)", r"\1", value, flags=re.DOTALL)))
-        at = match.end()
-    return found
+        pairs.append((match[1], re.sub(r"\\(.)", r"\1", value, flags=re.DOTALL)))
+        end = match.end()
+    return pairs

@@ -1,9 +1,9 @@
-"""Temporary files and folders that carry the mark of their owner, so that a later run can remove those of a dead one.
+"""Temporary files and folders, marked with the process that owns them, so that those of a dead process can be removed.
 
 A mark names the process (id and start time) and the place where these have a meaning: this boot of this machine, this
 container. It is part of the name: ``.report.json.<mark>.part`` beside an output, ``rankjury-<kind>-<mark>`` in a folder
-for temporary files. What carries the mark of a living process is never touched, nor is what only looks alike. Whether a
-process of another place lives cannot be known: its files are removed a day after their last change.
+for temporary files. Files with the mark of a living process are never touched, nor are files whose names only look
+alike. Whether a process of another place lives cannot be known: its files are removed a day after their last change.
 """
 
 import os
@@ -24,7 +24,6 @@ _MARK = r"(?P<process>\d{1,10})-(?P<started>\d+)-(?P<place>[0-9a-f]{8})-[0-9a-z_
 _PART = re.compile(rf"\..+\.{_MARK}\.part", re.DOTALL)
 _FOLDER = re.compile(rf"rankjury-(?P<kind>[a-z][a-z_-]*)-{_MARK}")
 _UNKNOWN_START = "0"
-_SECONDS_OF_OTHERS = 24 * 60 * 60
 _LONGEST_NAME = 150
 """Bytes of an output's name within the name of its part: a file system allows 255 for both and the mark."""
 
@@ -43,9 +42,7 @@ def is_alive(process: int, started: str | None = None) -> bool:
     except PermissionError:
         pass
     status = _status(process)
-    if status is None:
-        return True
-    return status[0] not in ("Z", "X") and started in (None, status[1])
+    return status is None or (status[0] not in ("Z", "X") and started in (None, status[1]))
 
 
 def started_at(process: int) -> str | None:
@@ -89,7 +86,7 @@ def _is_abandoned(entry: "os.DirEntry[str]", mark: "re.Match[str]") -> bool:
         if mark["place"] == _place():
             started = None if mark["started"] == _UNKNOWN_START else mark["started"]
             return not is_alive(int(mark["process"]), started)
-        return time.time() - _last_change(Path(entry.path), status.st_mtime) > _SECONDS_OF_OTHERS
+        return time.time() - _last_change(Path(entry.path), status.st_mtime) > 24 * 60 * 60
     return False
 
 

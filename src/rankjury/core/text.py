@@ -18,13 +18,11 @@ SNIPPETS: Registry[Callable[[Any], str]] = Registry(
     "kind of snippet", home="rankjury.reporting.writers.notebook", group="rankjury.notebook"
 )
 
-# Control characters, a carriage return that is not part of a line end, marks that break a line or turn the direction of
-# text, and surrogates, which cannot be written. Tabs and line ends stay.
+# Control characters, a carriage return that is not part of a line end, marks that break a line or change the direction
+# of text, and surrogates, which cannot be written. Tabs and line ends stay.
 _INVISIBLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]|\r(?!\n)")
 
 _ZERO_WIDTH_SPACE = "&#8203;"
-_MAX_HASH_PART = 6
-"""GitHub links a commit by seven digits of its hash."""
 _MARKDOWN = re.compile(
     r"""
       (?P<split>             # GitHub reads these in the rendered text too, so only a split keeps them text
@@ -80,9 +78,8 @@ def _as_reference(match: re.Match[str]) -> str:
     text = match[0]
     if match["split"]:
         return f"{text}{_ZERO_WIDTH_SPACE}"
-    if match["hash"]:
-        parts = range(0, len(text), _MAX_HASH_PART)
-        return _ZERO_WIDTH_SPACE.join(text[start : start + _MAX_HASH_PART] for start in parts)
+    if match["hash"]:  # GitHub links a commit by seven digits of its hash
+        return _ZERO_WIDTH_SPACE.join(re.findall(".{1,6}", text))
     if match["number"]:
         return f"{text[:-1]}&#{ord(text[-1])};"
     return {"&": "&amp;", "<": "&lt;"}.get(text, f"&#{ord(text)};")

@@ -1,12 +1,12 @@
 """Validation by annotations: arguments of public functions, and records that are written as JSON and read back.
 
-A wrong type otherwise shows up deep within, as whatever NumPy or Polars says about it. The check reads the annotations,
-so there is nothing to keep in step, and only when a call has failed: a valid call costs nothing, what a function says
-itself comes first, and objects that behave like the type that is named are welcome.
+Without it, a wrong type shows up as an error of NumPy or Polars deep within. Arguments are checked against the
+annotations, and only when a call has failed: a valid call costs nothing, the function's own errors come first, and
+objects that behave like the annotated type are accepted.
 
-The annotations are the schema. What a record holds is written under the names of its fields; reading checks every
-value and builds the record in one pass of pydantic's core. A number that cannot be known (NaN) is null. Values that
-follow from others (``computed``) are written for people who read the file, and ignored when it is read.
+The annotations are the schema. A record's fields are written under their names; reading checks every value and builds
+the record in one pass of pydantic's core. A number that cannot be known (NaN) is null. Values that follow from others
+(``computed``) are written for people who read the file, and ignored when it is read.
 """
 
 import inspect
@@ -137,9 +137,9 @@ def _fits(value: Any, annotation: Any) -> bool:
     if origin is Annotated:
         return _fits(value, inner[0])
     if origin in (Union, UnionType):
-        return any(_fits(value, one) for one in inner)
-    if origin is Literal:  # which texts are known is told by the function, with the nearest of them
-        return any(isinstance(value, type(one)) for one in inner)
+        return any(_fits(value, kind) for kind in inner)
+    if origin is Literal:  # the function itself says which texts are known, with the nearest of them
+        return any(isinstance(value, type(choice)) for choice in inner)
     if origin is tuple:
         if not isinstance(value, list | tuple) or (len(inner) == 2 and inner[1] is Ellipsis):
             return isinstance(value, list | tuple) and _fit_all(value, inner[0])
@@ -148,37 +148,28 @@ def _fits(value: Any, annotation: Any) -> bool:
         pairs = islice(value.items(), _MAX_ELEMENTS) if isinstance(value, Mapping) else ()
         return isinstance(value, Mapping) and (not inner or all(all(map(_fits, pair, inner)) for pair in pairs))
     if origin in (Sequence, Iterable, list):
-        return _is_list(value, origin) and (isinstance(value, Iterator) or _fit_all(value, inner[0]))
+        # Arrays and columns count as lists, tables do not.
+        is_list = isinstance(value, Iterable) and not hasattr(value, "columns")
+        is_list &= origin is Iterable or (hasattr(value, "__len__") and hasattr(value, "__getitem__"))
+        return is_list and (isinstance(value, Iterator) or _fit_all(value, inner[0]))
     if origin is Callable:
         return callable(value)
-    if getattr(origin, "__name__", None) == "ndarray":
-        return _fit_array(value, get_args(inner[1]) if len(inner) > 1 else ())
+    if getattr(origin, "__name__", None) == "ndarray":  # with numbers of the kind that is named, in whatever width
+        import numpy as np
+
+        number = next((kind for kind in get_args(inner[-1]) if isinstance(kind, type)), object)
+        wanted = next((kind for kind in (np.bool_, np.integer, np.floating) if issubclass(number, kind)), np.generic)
+        return isinstance(value, np.ndarray) and np.issubdtype(value.dtype, wanted)
     return _is_a(value, origin or annotation)
-
-
-def _fit_array(value: Any, inner: tuple[Any, ...]) -> bool:
-    """Return whether a value is an array, and its numbers are of the kind that is named, in whatever width."""
-    import numpy as np
-
-    kind = inner[0] if inner and isinstance(inner[0], type) else object
-    wanted = next((one for one in (np.bool_, np.integer, np.floating) if issubclass(kind, one)), np.generic)
-    return isinstance(value, np.ndarray) and np.issubdtype(value.dtype, wanted)
 
 
 def _fit_all(values: Iterable[Any], annotation: Any) -> bool:
     if isinstance(values, str | bytes):
         return False
     try:
-        return all(_fits(one, annotation) for one in islice(values, _MAX_ELEMENTS))
-    except TypeError:  # it has a method that says that it cannot be gone through
+        return all(_fits(value, annotation) for value in islice(values, _MAX_ELEMENTS))
+    except TypeError:  # it has an __iter__ that refuses
         return False
-
-
-def _is_list(value: Any, origin: Any) -> bool:
-    """Return whether a value can be gone through; arrays and columns count as lists, tables do not."""
-    if not isinstance(value, Iterable) or hasattr(value, "columns"):
-        return False
-    return origin is Iterable or (hasattr(value, "__len__") and hasattr(value, "__getitem__"))
 
 
 def _is_a(value: Any, kind: Any) -> bool:
@@ -192,19 +183,9 @@ def _is_a(value: Any, kind: Any) -> bool:
         return not isinstance(value, bool) and isinstance(value, Integral) and -_MAX_INT <= int(value) < _MAX_INT
     if kind is float:
         return isinstance(value, Real) and not (isinstance(value, Integral) and not -_MAX_INT <= int(value) < _MAX_INT)
-    if getattr(kind, "_is_protocol", False):  # which cannot be asked
+    if getattr(kind, "_is_protocol", False):  # isinstance does not take most protocols
         return all(hasattr(value, name) for name in vars(kind) if name == "__call__" or not name.startswith("_"))
     return not isinstance(kind, type) or isinstance(value, kind)
-
-
-_NAMES: Mapping[Any, str] = {
-    int: "an integer",
-    float: "a number",
-    bool: "True or False",
-    str: "a text",
-    NoneType: "None",
-    None: "None",
-}
 
 
 def _describe(annotation: Any) -> str:
@@ -213,7 +194,7 @@ def _describe(annotation: Any) -> str:
     if origin is Annotated:
         return _describe(inner[0])
     if origin in (Union, UnionType):
-        return " or ".join(dict.fromkeys(_describe(one) for one in inner if one is not NoneType))
+        return " or ".join(dict.fromkeys(_describe(kind) for kind in inner if kind is not NoneType))
     if origin is Literal:
         return f"one of {', '.join(map(repr, inner))}"
     if origin is tuple and not (len(inner) == 2 and inner[1] is Ellipsis):
@@ -224,7 +205,8 @@ def _describe(annotation: Any) -> str:
         return f"a dict, each value {_describe(inner[1])}" if inner and _is_checked(inner[1]) else "a dict"
     if origin is Callable:
         return "a function"
-    return _NAMES.get(annotation, getattr(annotation, "__name__", str(annotation)))
+    names = {int: "an integer", float: "a number", bool: "True or False", str: "a text", NoneType: "None", None: "None"}
+    return names.get(annotation, getattr(annotation, "__name__", str(annotation)))
 
 
 LARGEST_NUMBER = 1e150
@@ -278,12 +260,12 @@ class Record:
         """Return the record as JSON values; what cannot be known is null."""
         if self.json_field is not None:
             return to_json(getattr(self, self.json_field))
-        found = {}
+        values = {}
         for name, key, default in _written(type(self)):  # type: ignore[arg-type]
             value = getattr(self, name)
             if default is MISSING or value != default:
-                found[key] = value if type(value) in _PLAIN else to_json(value)
-        return found
+                values[key] = value if type(value) in _PLAIN else to_json(value)
+        return values
 
     @classmethod
     def from_json(cls, value: Any, where: str = "report") -> Self:
@@ -306,30 +288,28 @@ class Record:
 
 @cache
 def _float_fields(kind: type[Any]) -> tuple[str, ...]:
-    return tuple(one.name for one in fields(kind) if one.type in (float, "float", float | None, "float | None"))
+    return tuple(field.name for field in fields(kind) if field.type in (float, "float", float | None, "float | None"))
 
 
 @cache
 def _written(kind: type[Record]) -> tuple[tuple[str, str, Any], ...]:
     """Return what is written of a record: the name, the key, and the value that is omitted."""
-    found = [
-        (one.name, one.default if one.name in kind.omitted else MISSING)
-        for one in fields(kind)  # type: ignore[arg-type]
-        if one.name not in kind.unwritten
-    ]
-    found += [(name, MISSING) for name in kind.computed]
-    return tuple((name, kind.json_keys.get(name, name), default) for name, default in found)
+    defaults = {field.name: field.default for field in fields(kind)}  # type: ignore[arg-type]
+    names = [*(name for name in defaults if name not in kind.unwritten), *kind.computed]
+    return tuple(
+        (name, kind.json_keys.get(name, name), defaults[name] if name in kind.omitted else MISSING) for name in names
+    )
 
 
 def to_json(value: Any) -> Any:
     """Return any value that a record holds as JSON values."""
     kind = type(value)
-    if kind is float:  # most values are of these types: they are asked about first
+    if kind is float:  # most values are of these types, which are therefore checked first
         return value if isfinite(value) else None
     if kind in _PLAIN:
         return value
     if kind is tuple or kind is list:
-        return [to_json(held) for held in value]
+        return [to_json(element) for element in value]
     if isinstance(value, Record):
         return value.to_json()
     if isinstance(value, str | int):
@@ -337,10 +317,10 @@ def to_json(value: Any) -> Any:
     if isinstance(value, float):
         return float(value) if isfinite(value) else None
     if isinstance(value, Mapping):
-        return {str(key): to_json(held) for key, held in value.items()}
+        return {str(key): to_json(element) for key, element in value.items()}
     if hasattr(value, "tolist"):  # an array or a scalar of NumPy
         return to_json(value.tolist())
-    return [to_json(held) for held in value]
+    return [to_json(element) for element in value]
 
 
 def read_record(cls: type[Any], value: Any, where: str) -> Any:
@@ -380,19 +360,16 @@ def _schema_of(kind: Any) -> "CoreSchema":
 
     origin, inner = get_origin(kind), get_args(kind)
     if origin in (Union, UnionType):
-        known = [one for one in inner if one is not NoneType]
-        each = [_number() if one is float else _schema_of(one) for one in known]
-        found = each[0] if len(each) == 1 else schema.union_schema(list(each))
-        return schema.nullable_schema(found) if NoneType in inner else found
+        choices = [_number() if choice is float else _schema_of(choice) for choice in inner if choice is not NoneType]
+        either = choices[0] if len(choices) == 1 else schema.union_schema(list(choices))
+        return schema.nullable_schema(either) if NoneType in inner else either
     if origin is Literal:
         return schema.literal_schema(list(inner))
     if origin is tuple and inner == (float, float):
         return schema.no_info_after_validator_function(check_interval, schema.tuple_schema([_number()] * 2))
     if origin is tuple:
-        several = inner[-1] is Ellipsis
-        return schema.tuple_schema(
-            [_schema_of(one) for one in inner if one is not Ellipsis], variadic_item_index=0 if several else None
-        )
+        elements = [_schema_of(element) for element in inner if element is not Ellipsis]
+        return schema.tuple_schema(elements, variadic_item_index=0 if inner[-1] is Ellipsis else None)
     if getattr(origin, "__name__", None) == "ndarray":
         import numpy as np
 
@@ -487,6 +464,6 @@ def check_json_value(value: Any) -> Any:
     """Accept any JSON value but infinity, which JSON writes as 1e999 and cannot be written again."""
     if isinstance(value, float) and not isfinite(value):
         raise ValueError("the number is infinite")
-    for held in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
-        check_json_value(held)
+    for element in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        check_json_value(element)
     return value
