@@ -9,7 +9,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from rankjury.errors import DamagedRun, UnknownName, UsageError
+from rankjury.errors import DamagedRun, UnknownName
 from rankjury.evaluation.report import read_report
 from rankjury.evaluation.scores import QueryData
 from rankjury.plan.run import Outcome
@@ -150,14 +150,11 @@ def test_names_of_items_that_occur(run: ArchivedRun) -> None:
     assert run.tables.item_names(["b", "c", "b"]) == {"b": "Buoy"} and run.tables.item_names([]) == {}
 
 
-def test_files_beside_the_report(archive: Archive, made: Made) -> None:
+def test_the_page_is_stored_and_listed(archive: Archive, made: Made) -> None:
     outcome, origin = made
-    found = archive.store(outcome.report, origin, files={"report.html": "<p>é", "x.bin": b"\0"})
-    assert (found.path / "report.html").read_text(encoding="utf-8") == "<p>é" and found.files["x.bin"] == 1
-    assert "x.bin" in found.files and "../x" not in found.files and found.faults() == []
-    for name in ("../x", "a/b", "", ".hidden", "manifest.json", "/x"):
-        with pytest.raises(UsageError, match="cannot hold"):
-            archive.store(outcome.report, origin, files={name: ""})
+    run = archive.store(outcome.report, origin, page=lambda report, run: f"<p>é {len(report.systems)} {run.name}")
+    assert run.read("report.html").decode() == f"<p>é 2 {run.name}" and run.faults() == []
+    assert run.files["report.html"] == (run.path / "report.html").stat().st_size
 
 
 def test_without_names_slices_gate_plan_or_answers(archive: Archive, made: Made) -> None:

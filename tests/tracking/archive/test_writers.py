@@ -19,7 +19,8 @@ def write(folder: str, archive: str, who: int, ready: object) -> None:
     ready.wait()  # type: ignore[attr-defined]
     kept = Archive(Path(archive))
     for number in range(EACH):
-        run = kept.store(outcome.report, origin, gate=outcome.gate, files={"who.txt": f"{who} {number}"}, time=START)
+        page = f"{who} {number}"
+        run = kept.store(outcome.report, origin, gate=outcome.gate, page=lambda *_, page=page: page, time=START)
         assert run.faults() == []
         kept.set_baseline(run)
 
@@ -44,7 +45,7 @@ def test_nothing_is_lost_mixed_or_half_there(
     assert [process.exitcode for process in processes] == [0] * WRITERS
     runs = archive.runs()
     assert len(runs) == WRITERS * EACH and archive.troubles == [] and archive.leftovers() == []
-    written = {(run.path / "who.txt").read_text() for run in runs}
+    written = {(run.path / "report.html").read_text() for run in runs}
     assert written == {f"{who} {number}" for who in range(WRITERS) for number in range(EACH)}
     assert all(run.faults() == [] for run in runs)
     first = runs[0].name

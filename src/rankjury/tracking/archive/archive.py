@@ -2,11 +2,12 @@
 
 import os
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
+from itertools import islice
 from os.path import exists, isdir
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,7 +23,7 @@ from rankjury.tracking.archive.files import (
     sort_key,
 )
 from rankjury.tracking.archive.listing import ArchiveListing, UnreadableRun, find_run, runs_of_plan
-from rankjury.tracking.archive.manifest import MANIFEST, Origin
+from rankjury.tracking.archive.manifest import Origin
 from rankjury.tracking.archive.run import PAGE, ArchivedRun
 from rankjury.tracking.archive.store import (
     RUNS,
@@ -103,15 +104,8 @@ class Archive:
 
     def recent(self, plan: str, limit: int) -> list[ArchivedRun]:
         """Return the last runs of a plan, oldest first, found by the names of their folders: no others are opened."""
-        folder = self.path / RUNS
-        runs: list[ArchivedRun] = []
-        for name in sorted((path.name for path in folder.glob(f"[!.]*-{slug(plan)}-*")), reverse=True):
-            with suppress(RankjuryError):
-                run = self._listing.open(name)
-                runs += [run] if run.plan == plan else []
-            if len(runs) == limit:
-                break
-        return sorted(runs, key=lambda run: sort_key(run.time, run.name))
+        runs = (run for run in self._runs_named(f"{slug(plan)}-*") if run.plan == plan)
+        return sorted(islice(runs, limit), key=lambda run: sort_key(run.time, run.name))
 
     def find(self, text: str) -> ArchivedRun:
         """Return the run that a user names.
@@ -125,17 +119,17 @@ class Archive:
         """
         with suppress(UnknownName):
             return self.named(text)  # a whole name needs no look at the others; a damaged run says what is wrong
-        if text and not any(run.name.startswith(text) for run in self.runs()):
-            for damaged in self.damaged:
-                if damaged.name.startswith(text):
-                    raise damaged.error
+        runs, unreadable = self.runs(), self.damaged
+        for damaged in unreadable if text and not any(run.name.startswith(text) for run in runs) else ():
+            if damaged.name.startswith(text):
+                raise damaged.error
         try:
-            run = find_run(text, self.runs(), self.baseline)
+            run = find_run(text, runs, self.baseline)
         except RankjuryError as error:
             error.where = error.where or str(self.path)
             raise
         word, _, plan = text.partition(":")
-        for damaged in self.damaged if word == "latest" else ():  # an older run must not be shown as the latest
+        for damaged in unreadable if word == "latest" else ():  # an older run must not be shown as the latest
             if damaged.name > run.name and (not plan or f"-{slug(plan)}-" in damaged.name):
                 raise DataError(
                     f"a later run cannot be read: {damaged.error}",
@@ -157,7 +151,6 @@ class Archive:
         origin: Origin,
         *,
         gate: "Gate | None" = None,
-        files: Mapping[str, str | bytes] | None = None,
         page: "Callable[[Report, ArchivedRun], str] | None" = None,
         time: datetime | None = None,
     ) -> ArchivedRun:
@@ -167,7 +160,6 @@ class Archive:
             report: The report, with the data of its queries.
             origin: The plan and its inputs.
             gate: The verdicts on its targets.
-            files: Further files, by name.
             page: Renders the HTML page from the report as it is stored and the run as it is going to be.
             time: When the run ended; by default now.
 
@@ -184,31 +176,25 @@ class Archive:
         stored = dict(report_files(report))
         if origin.text is not None:
             stored["plan.toml"] = origin.text.encode("utf-8", "surrogateescape")
-        for name, content in (files or {}).items():
-            if not is_plain_name(name) or name == MANIFEST:
-                raise UsageError(f"a run cannot hold a file called {name!r}", expected="a plain name")
-            stored[name] = content.encode() if isinstance(content, str) else content
-        manifest = make_manifest(report, origin, moment, stored, self._same_inputs(origin))
+        same = None
+        if None not in origin.inputs.values():
+            matches = self._runs_named(f"{origin.digest[:HASH_SHOWN]}*")
+            same = next((run.name for run in matches if run.digest == origin.digest), None)
+        manifest = make_manifest(report, origin, moment, stored, same)
         parts = moment, origin.name, origin.digest
         if page is not None:
-            stored[PAGE] = page(report, ArchivedRun(self.path / RUNS / run_name(*parts), manifest)).encode(
-                "utf-8", "replace"
-            )
+            text = page(report, ArchivedRun(self.path / RUNS / run_name(*parts), manifest))
+            stored[PAGE] = text.encode("utf-8", "replace")
             manifest["files"][PAGE] = file_entry(stored[PAGE])
         with guard_writing(self.path):
             return ArchivedRun(write_run(self.path, parts, stored, manifest), manifest)
 
-    def _same_inputs(self, origin: Origin) -> str | None:
-        """Return the name of the last run of the same plan with the same inputs, where all inputs have a hash."""
-        if None in origin.inputs.values():
-            return None
-        digest = origin.digest
-        names = (path.name for path in (self.path / RUNS).glob(f"[!.]*-{digest[:HASH_SHOWN]}*"))
+    def _runs_named(self, pattern: str) -> Iterator[ArchivedRun]:
+        """Yield the readable runs whose names end with the pattern, latest first; no others are opened."""
+        names = (path.name for path in (self.path / RUNS).glob(f"[!.]*-{pattern}"))
         for name in sorted(names, key=lambda name: sort_key(name.partition("-")[0], name), reverse=True):
             with suppress(RankjuryError):
-                if self._listing.open(name).digest == digest:
-                    return name
-        return None
+                yield self._listing.open(name)
 
     @property
     def baselines(self) -> dict[str, str]:
@@ -268,17 +254,13 @@ class Archive:
         self, *, keep: int | None = None, older_than: timedelta | None = None, plan: str | None = None
     ) -> list[ArchivedRun]:
         """Remove the runs that ``prunable`` returns, and leftovers of killed writers; return the removed runs."""
-        removed: list[ArchivedRun] = []
         if not isdir(self.path / RUNS):
-            return removed
+            return []
         with guard_writing(self.path), lock_archive(self.path):
             remove_leftovers(self.path)
             remove_stale(self.path)
-            for run in self.prunable(keep=keep, older_than=older_than, plan=plan):
-                with suppress(FileNotFoundError):
-                    remove_run(self.path, run.path)
-                    removed.append(run)
-        return removed
+            chosen = self.prunable(keep=keep, older_than=older_than, plan=plan)
+            return [run for run in chosen if remove_run(self.path, run.path)]
 
     def prunable_damaged(self) -> list[UnreadableRun]:
         """Return the damaged runs that ``prune_damaged`` would remove: no baseline, no run of a later version."""
@@ -287,13 +269,10 @@ class Archive:
 
     def prune_damaged(self) -> list[str]:
         """Remove the damaged runs, of a link to a folder only the link; return their names."""
-        removed: list[str] = []
-        with guard_writing(self.path):
-            for run in self.prunable_damaged():
-                with lock_archive(self.path), suppress(FileNotFoundError):
-                    remove_run(self.path, run.path)
-                    removed.append(run.name)
-        return removed
+        if not isdir(self.path / RUNS):
+            return []
+        with guard_writing(self.path), lock_archive(self.path):
+            return [run.name for run in self.prunable_damaged() if remove_run(self.path, run.path)]
 
 
 def _nearest_archive(start: Path | None) -> Path:

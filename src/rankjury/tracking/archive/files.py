@@ -22,13 +22,7 @@ HASH_SHOWN = 8
 """How many hexadecimal digits of a digest are in a name."""
 _MAX_SLUG_BYTES = 60
 _NUMBERED = re.compile(rf"^(.*-[0-9a-f]{{{HASH_SHOWN}}})-(\d{{1,9}})$")
-_FLAGS = (
-    os.O_RDONLY
-    | getattr(os, "O_NOFOLLOW", 0)
-    | getattr(os, "O_NONBLOCK", 0)
-    | getattr(os, "O_CLOEXEC", 0)
-    | getattr(os, "O_BINARY", 0)
-)
+_FLAGS = os.O_RDONLY | sum(getattr(os, f"O_{flag}", 0) for flag in ("NOFOLLOW", "NONBLOCK", "CLOEXEC", "BINARY"))
 """A link is not followed, and a pipe without a writer is not waited for."""
 _MAX_BYTES = 1 << 30
 """Size limit of a file that is read as a whole; tables are read by row group."""
@@ -37,9 +31,6 @@ _SETTLED = 2_000_000_000
 """Nanoseconds between the times that the coarsest file systems distinguish."""
 _CHECKED: dict[str, tuple[tuple[int, ...], str]] = {}
 """By path, the state and the SHA-256 of files whose content was checked in this process."""
-_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-_FORBIDDEN = (errno.EACCES, errno.EROFS, errno.EPERM)
-_LOCK = "lock"
 
 
 def run_name(moment: datetime, plan: str, digest: str, number: int = 1) -> str:
@@ -106,17 +97,11 @@ def read_limited(path: Path, limit: int) -> bytes:
     Raises:
         OSError: Where it is larger, or not a regular file.
     """
-    handle = _open_regular(path)
-    try:
-        size = os.fstat(handle).st_size
+    with os.fdopen(_open_regular(path), "rb") as file:
+        size = os.fstat(file.fileno()).st_size
         if size > limit:
             raise OSError(errno.EFBIG, f"larger than {limit:,} bytes", str(path))
-        octets = os.read(handle, size + 1)
-        while len(octets) < size and (more := os.read(handle, size)):
-            octets += more
-        return octets
-    finally:
-        os.close(handle)
+        return file.read(size)
 
 
 def read_stored(path: Path, about: Mapping[str, Any]) -> bytes:
@@ -175,9 +160,9 @@ def read_failure(error: OSError) -> str:
     return error.strerror or str(error)
 
 
-def json_bytes(form: Mapping[str, Any]) -> bytes:
+def json_bytes(table: Mapping[str, Any]) -> bytes:
     """Return JSON with one line per key of the outer object: compact, and still readable for people."""
-    lines = [f"{dumps(key)}: {dumps(value, ensure_ascii=False, allow_nan=False)}" for key, value in form.items()]
+    lines = [f"{dumps(key)}: {dumps(value, ensure_ascii=False, allow_nan=False)}" for key, value in table.items()]
     return ("{" + ",\n".join(lines) + "}\n").encode()
 
 
@@ -192,7 +177,7 @@ def create_file(path: Path, octets: bytes) -> None:
 @contextmanager
 def lock_archive(archive: Path) -> Iterator[None]:
     """Lock the archive while it changes, for short moments. The lock of a killed process is free at once."""
-    handle = os.open(archive / _LOCK, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o666)
+    handle = os.open(archive / "lock", os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o666)
     try:
         lock_file(handle, wait=True)  # on a file system without locks, the moments are short
         yield
@@ -220,7 +205,7 @@ def guard_writing(archive: Path) -> Iterator[None]:
         yield
     except OSError as error:
         hint = "rankjury run --no-archive leaves it alone."
-        if error.errno in _FULL:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
             hint = "rankjury prune removes old runs; rankjury run --no-archive keeps none."
         found = f"the archive cannot be written: {error.strerror or error}"
         raise DataError(found, where=str(archive), hint=hint) from error
@@ -228,4 +213,5 @@ def guard_writing(archive: Path) -> Iterator[None]:
 
 def is_write_protected(error: DataError) -> bool:
     """Return whether the archive is read-only, rather than damaged or full."""
-    return isinstance(error.__cause__, OSError) and error.__cause__.errno in _FORBIDDEN
+    cause = error.__cause__
+    return isinstance(cause, OSError) and cause.errno in (errno.EACCES, errno.EROFS, errno.EPERM)

@@ -47,6 +47,7 @@ class ArchiveListing:
         self._known: dict[str, ArchivedRun] = {}
         self._state: tuple[int, ...] | None = None
         self._found: tuple[list[ArchivedRun], list[UnreadableRun]] = ([], [])
+        self._identities: tuple[list[str], list[tuple[str, str]]] = ([], [])
         self.version = 0
         """Another number whenever other runs were found than before."""
 
@@ -64,25 +65,22 @@ class ArchiveListing:
                 return [], []
             except OSError as error:
                 raise DataError(f"cannot read the archive: {error.strerror}", where=str(self._folder.parent)) from error
-            found = self._open_all(names)
-            if _identities(found) != _identities(self._found):
+            for removed in self._known.keys() - set(names):
+                self._known.pop(removed, None)
+            runs: list[ArchivedRun] = []
+            damaged: list[UnreadableRun] = []
+            for name in names:
+                try:
+                    runs.append(self.open(name))
+                except RankjuryError as error:
+                    if os.path.lexists(self._folder / name):  # otherwise it was pruned meanwhile
+                        damaged.append(UnreadableRun(self._folder / name, error))
+            runs.sort(key=lambda run: sort_key(run.time, run.name))
+            identities = [run.name for run in runs], [(run.name, run.reason) for run in damaged]
+            if identities != self._identities:
                 self.version += 1
-            self._found = found
-            self._state = state if settled else None
-            return found
-
-    def _open_all(self, names: Sequence[str]) -> tuple[list[ArchivedRun], list[UnreadableRun]]:
-        for removed in self._known.keys() - set(names):
-            self._known.pop(removed, None)
-        runs, damaged = [], []
-        for name in names:
-            try:
-                runs.append(self.open(name))
-            except RankjuryError as error:
-                if os.path.lexists(self._folder / name):  # otherwise it was pruned meanwhile
-                    damaged.append(UnreadableRun(self._folder / name, error))
-        runs.sort(key=lambda run: sort_key(run.time, run.name))
-        return runs, damaged
+            self._found, self._identities, self._state = (runs, damaged), identities, state if settled else None
+            return self._found
 
     def open(self, name: str) -> ArchivedRun:
         """Open a run by the name of its folder; one that was opened before did not change."""
@@ -95,12 +93,6 @@ class ArchiveListing:
         return self._known.setdefault(name, ArchivedRun.open(path))
 
 
-def _identities(found: tuple[list[ArchivedRun], list[UnreadableRun]]) -> list[str]:
-    runs, damaged = found
-    return [*(run.name for run in runs), *(f"{run.name}/{run.reason}" for run in damaged)]
-
-
-_MIN_HASH_DIGITS = 4
 _MAX_LISTED = 5
 
 
@@ -114,9 +106,6 @@ def find_run(text: str, runs: Sequence[ArchivedRun], baseline_of: Callable[[str]
         if not candidates:
             raise DataError("the archive has no run", hint="rankjury run stores one.")
         return candidates[-1]
-    for run in runs:
-        if run.name == text:
-            return run
     path = Path(text)
     try:
         if (path / MANIFEST).is_file():
@@ -124,7 +113,7 @@ def find_run(text: str, runs: Sequence[ArchivedRun], baseline_of: Callable[[str]
     except (OSError, ValueError):  # not a valid path
         pass
     by_name = [run for run in runs if text and run.name.startswith(text)]
-    by_hash = [run for run in runs if len(text) >= _MIN_HASH_DIGITS and run.digest.startswith(text)]
+    by_hash = [run for run in runs if len(text) >= 4 and run.digest.startswith(text)]
     if len(by_name) > 1 or (not by_name and len({run.digest for run in by_hash}) > 1):
         matches = by_name or by_hash
         names = ", ".join(run.name for run in matches[-_MAX_LISTED:])

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from rankjury.tracking.archive.tables import RunTables
 
 PAGE = "report.html"
-_COMMIT_SHOWN = 7
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,7 +65,7 @@ class ArchivedRun:
     def commit(self) -> str:
         """Short hash of the commit, with a plus where the work tree differed from it; empty outside of a work tree."""
         git = self.manifest.get("git") or {}
-        return str(git.get("commit") or "")[:_COMMIT_SHOWN] + ("+" if git.get("dirty") else "")
+        return str(git.get("commit") or "")[:7] + ("+" if git.get("dirty") else "")
 
     @property
     def systems(self) -> list[str]:

@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
-from functools import cache
 from os.path import isdir
 from pathlib import Path
 from secrets import token_hex
@@ -37,15 +36,12 @@ from rankjury.tracking.archive.manifest import MANIFEST, manifest_bytes
 RUNS = "runs"
 _LEFTOVER = re.compile(r"\..+\.(\d+)-(\d+)-[0-9a-f]{8}-[0-9a-f]+\.(part|gone)", re.DOTALL)
 """Name of a temporary folder, with the mark of its owner."""
-_TAKEN = (errno.EEXIST, errno.ENOTEMPTY, errno.ENOTDIR)
-_MAX_PER_SECOND = 10_000
 _BASELINES = "baselines.json"
 _BASELINES_SCHEMA = "rankjury.baselines/1"
-_BASELINES_BYTES = 10_000_000
-_HINT = "Remove the file to unset all baselines."
+_BASELINES_VALIDATOR = SchemaValidator(
+    record({"schema": core_schema.literal_schema([_BASELINES_SCHEMA]), "baselines": table(TEXT)})
+)
 _RUNNING = "running"
-_RUNNING_SCHEMA = "rankjury.running/1"
-_RUNNING_BYTES = 1_000_000
 _SECONDS_BETWEEN = 0.25
 
 
@@ -69,13 +65,13 @@ def write_run(
             create_file(part / file, octets)
         create_file(part / MANIFEST, manifest_bytes(manifest))
         sync_folder(part)
-        for number in range(1, _MAX_PER_SECOND):  # nothing is replaced: no run's folder is empty
+        for number in range(1, 10_000):  # nothing is replaced: no run's folder is empty
             path = runs / run_name(*name, number)
             try:
                 part.rename(path)
                 break
             except OSError as error:
-                if error.errno not in _TAKEN:
+                if error.errno not in (errno.EEXIST, errno.ENOTEMPTY, errno.ENOTDIR):
                     raise
         else:
             raise OSError(errno.EEXIST, os.strerror(errno.EEXIST), str(runs / run_name(*name)))
@@ -123,37 +119,34 @@ def remove_leftovers(archive: Path) -> None:
         remove_path(path)
 
 
-def remove_run(archive: Path, run: Path) -> None:
-    """Remove a run: first its name, so that no half of it is ever listed."""
+def remove_run(archive: Path, run: Path) -> bool:
+    """Remove a run, first its name, so that no half of it is ever listed; return False where it is gone already."""
     gone = archive / RUNS / f".{run.name}.{new_mark()}.gone"
-    run.rename(gone)
+    try:
+        run.rename(gone)
+    except FileNotFoundError:
+        return False
     sync_folder(archive / RUNS)
     remove_path(gone)
+    return True
 
 
 def read_baselines(archive: Path) -> dict[str, str]:
     """Return the names of the baselines by plan."""
     path = archive / _BASELINES
     try:
-        octets = read_limited(path, _BASELINES_BYTES)
-    except (FileNotFoundError, NotADirectoryError):
-        return {}
-    except OSError as error:
-        raise DataError(f"cannot read the baselines: {read_failure(error)}", where=str(path), hint=_HINT) from error
-    try:
-        form = parse_strict_json(octets, str(path))
-        check_json(_baselines_validator(), form, str(path), f"the schema {_BASELINES_SCHEMA}")
+        try:
+            octets = read_limited(path, 10_000_000)
+        except (FileNotFoundError, NotADirectoryError):
+            return {}
+        except OSError as error:
+            raise DataError(f"cannot read the baselines: {read_failure(error)}", where=str(path)) from error
+        content = parse_strict_json(octets, str(path))
+        check_json(_BASELINES_VALIDATOR, content, str(path), f"the schema {_BASELINES_SCHEMA}")
     except DataError as error:
-        error.hint = _HINT
+        error.hint = "Remove the file to unset all baselines."
         raise
-    return dict(form["baselines"])
-
-
-@cache
-def _baselines_validator() -> SchemaValidator:
-    return SchemaValidator(
-        record({"schema": core_schema.literal_schema([_BASELINES_SCHEMA]), "baselines": table(TEXT)})
-    )
+    return dict(content["baselines"])
 
 
 def write_baseline(archive: Path, plan: str, run: str | None) -> None:
@@ -178,7 +171,7 @@ def publish_progress(archive: Path, name: str, plan: str | None, progress: Progr
         return
     path = archive / _RUNNING / f"{os.getpid()}-{token_hex(4)}.json"
     form: dict[str, Any] = {
-        "schema": _RUNNING_SCHEMA,
+        "schema": "rankjury.running/1",
         "plan": plan,
         "name": name,
         "pid": os.getpid(),
@@ -212,14 +205,14 @@ def publish_progress(archive: Path, name: str, plan: str | None, progress: Progr
 
 def read_running(archive: Path) -> list[dict[str, Any]]:
     """Read the progress of living processes, in the order of their start."""
-    forms = [form for _, form in _progress_files(archive) if form is not None]
-    return sorted(forms, key=lambda form: str(form.get("started")))
+    running = [content for _, content in _progress_files(archive) if content is not None]
+    return sorted(running, key=lambda content: str(content.get("started")))
 
 
 def remove_stale(archive: Path) -> None:
     """Remove the progress files of processes that ended."""
-    for path, form in _progress_files(archive):
-        if form is None:
+    for path, content in _progress_files(archive):
+        if content is None:
             with suppress(OSError):
                 path.unlink(missing_ok=True)
 
@@ -238,10 +231,10 @@ def _progress_files(archive: Path) -> Iterator[tuple[Path, dict[str, Any] | None
                     yield path, None
                 continue
             try:
-                form = parse_strict_json(read_limited(path, _RUNNING_BYTES), str(path))
+                content = parse_strict_json(read_limited(path, 1_000_000), str(path))
             except FileNotFoundError:
                 continue
             except (OSError, DataError):
-                form = {}
-            is_current = isinstance(form, dict) and form and is_alive(process, form.get("process_started"))
-            yield path, form if is_current else None
+                content = None
+            is_current = isinstance(content, dict) and content and is_alive(process, content.get("process_started"))
+            yield path, content if is_current else None
