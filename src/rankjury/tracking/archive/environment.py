@@ -1,4 +1,4 @@
-"""What a run was made with: packages, machine and commit; nothing that tells whose machine it was."""
+"""Environment of a run: packages, machine and commit; nothing that identifies the machine or its user."""
 
 import os
 import platform
@@ -15,12 +15,10 @@ from typing import Any
 from rankjury.core.temp_files import TemporaryFolder
 from rankjury.core.version import __version__
 
-_ALWAYS = ("numpy", "polars")
-_BESIDE = ("torch", "transformers", "scipy", "pyarrow", "scikit-learn")
-"""Not asked for by rankjury itself, but by libraries that it uses."""
+_INDIRECT = ("torch", "transformers", "scipy", "pyarrow", "scikit-learn")
+"""Required by libraries that rankjury uses, not by rankjury itself."""
 _FOR_OUTPUT = frozenset(("rich", "typer", "jinja2", "matplotlib"))
 """They change no value, and whether they are loaded depends on what is shown."""
-_IMPORTED_AS = {"faiss-cpu": "faiss", "scikit-learn": "sklearn"}
 _SECONDS_FOR_GIT = 2.0
 _NO_PROGRAMS = ("-c", "core.fsmonitor=false", "-c", f"core.hooksPath={os.devnull}", "-c", "protocol.allow=never")
 _ABOUT_FILES = frozenset(
@@ -42,95 +40,86 @@ _OF_A_REPOSITORY = frozenset(
 
 
 def package_versions() -> dict[str, str]:
-    """Versions of rankjury, of what it always needs, and of the optional libraries that were loaded."""
-    found = {"rankjury": __version__}
+    """Return the versions of rankjury, of what it always needs, and of the optional libraries that were loaded."""
+    modules = {"faiss-cpu": "faiss", "scikit-learn": "sklearn"}
+    versions = {"rankjury": __version__}
     loaded = [
         name
-        for name in (*_optional(), *_BESIDE)
-        if _IMPORTED_AS.get(name, name.replace("-", "_")) in sys.modules and name not in _FOR_OUTPUT
+        for name in (*_requirements(), *_INDIRECT)
+        if modules.get(name, name.replace("-", "_")) in sys.modules and name not in _FOR_OUTPUT
     ]
-    for name in dict.fromkeys((*_ALWAYS, *loaded)):
+    for name in dict.fromkeys(("numpy", "polars", *loaded)):
         with suppress(PackageNotFoundError):
-            found[name] = _version(name)
-    return found
+            versions[name] = _version(name)
+    return versions
 
 
 _version = cache(version)
-"""Looked up once: it takes milliseconds, and what is loaded stays what it is."""
+"""Looked up once: it takes milliseconds, and the version of a loaded library stays the same."""
 
 
 @cache
-def _optional() -> tuple[str, ...]:
-    """``psycopg[binary]>=3.2; extra == 'pgvector'`` → psycopg"""
+def _requirements() -> tuple[str, ...]:
+    """Return the names of required and optional libraries: ``psycopg[binary]>=3.2; extra == 'pgvector'`` → psycopg."""
     with suppress(PackageNotFoundError):
         return tuple(re.split(r"[^\w.-]", line.strip(), maxsplit=1)[0] for line in requires("rankjury") or ())
     return ()
 
 
 def describe_machine() -> dict[str, Any]:
-    """The kind of machine: no name of it or of its user, and no path."""
+    """Return the kind of machine: no name of it or of its user, and no path."""
+    processor = memory = None
+    with suppress(OSError):
+        info = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")
+        line = re.search(r"^(?:model name|Model|Hardware)\s*:(.*)$", info, re.MULTILINE)
+        processor = None if line is None else line[1].strip()
+    with suppress(ValueError, OSError, AttributeError):
+        memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     return {
         "platform": f"{platform.system()} {platform.release()} {platform.machine()}",
-        "processor": _processor(),
+        "processor": processor,
         "cores": os.cpu_count(),
-        "memory_bytes": _memory(),
+        "memory_bytes": memory,
         "python": platform.python_version(),
     }
-
-
-def _processor() -> str | None:
-    with suppress(OSError), Path("/proc/cpuinfo").open(encoding="utf-8", errors="replace") as lines:
-        for line in lines:
-            name, colon, value = line.partition(":")
-            if colon and name.strip() in ("model name", "Model", "Hardware"):
-                return value.strip()
-    return None
-
-
-def _memory() -> int | None:
-    try:
-        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    except (ValueError, OSError, AttributeError):
-        return None
 
 
 def git_commit(folder: Path) -> dict[str, Any] | None:
     """Return the commit of the work tree that a folder is in, and whether tracked files differ from it.
 
-    Nothing is run that the repository names. A repository can come from anybody, and its config and attributes name
-    programs: a monitor of the file system, filters, hooks. So git compares with a repository folder of our own, which
-    has the objects and the index of the real one, and of its config only what tells about the file system.
+    No program that the repository names is run. A repository can have any origin, and its config and attributes name
+    programs: a monitor of the file system, filters, hooks. So git compares with a temporary repository folder, which
+    has the objects and the index of the real one, and of its config only the settings about the file system.
 
     Returns:
         ``commit``, and ``dirty``: None where it is not known, as the repository has filters of its own. None outside of
         a work tree.
     """
-    found = _git(folder, {}, "rev-parse", "HEAD", "--absolute-git-dir", "--show-toplevel", "--git-common-dir")
-    lines = (found or "").splitlines()
+    printed = _git(folder, {}, "rev-parse", "HEAD", "--absolute-git-dir", "--show-toplevel", "--git-common-dir")
+    lines = (printed or "").splitlines()
     if len(lines) != 4 or not re.fullmatch(r"[0-9a-f]{40,64}", lines[0]):
         return None
-    commit, own, tree, common = lines[0], Path(lines[1]), Path(lines[2]), folder / lines[3]
-    return {"commit": commit, "dirty": _is_dirty(commit, own, tree, common)}
+    commit, index, tree, common = lines[0], Path(lines[1]) / "index", Path(lines[2]), folder / lines[3]
+    return {"commit": commit, "dirty": _is_dirty(commit, index, tree, common)}
 
 
-def _is_dirty(commit: str, own: Path, tree: Path, common: Path) -> bool | None:
-    """``own``: the folder of the work tree's index; ``common``: that of the objects, which linked work trees share."""
+def _is_dirty(commit: str, index: Path, tree: Path, common: Path) -> bool | None:
+    """Compare a work tree; ``common`` is the folder of the objects, which linked work trees share."""
     listed = _git(tree, {}, "config", "--file", str((common / "config").absolute()), "--no-includes", "-z", "--list")
     if listed is None:
         return None
     settings = [entry.partition("\n")[::2] for entry in listed.split("\0") if entry]
     with TemporaryFolder("git") as temporary:
-        made = Path(temporary)
-        (made / "refs").mkdir()
-        (made / "objects").mkdir()
-        (made / "HEAD").write_text(f"{commit}\n", encoding="utf-8")
-        held = [(*name.split("."), value) for name, value in settings if name in _ABOUT_FILES and value.isalnum()]
-        config = "".join(f"[{section}]\n{key} = {value}\n" for section, key, value in held)
-        (made / "config").write_text(config, encoding="utf-8")
+        for name in ("refs", "objects"):
+            Path(temporary, name).mkdir()
+        Path(temporary, "HEAD").write_text(f"{commit}\n", encoding="utf-8")
+        safe = [(*name.split("."), value) for name, value in settings if name in _ABOUT_FILES and value.isalnum()]
+        config = "".join(f"[{section}]\n{key} = {value}\n" for section, key, value in safe)
+        Path(temporary, "config").write_text(config, encoding="utf-8")
         variables = {
             "GIT_DIR": temporary,
             "GIT_WORK_TREE": str(tree),
-            "GIT_INDEX_FILE": str(own / "index"),
+            "GIT_INDEX_FILE": str(index),
             "GIT_OBJECT_DIRECTORY": str((common / "objects").absolute()),
         }
         status = _git(tree, variables, "status", "--porcelain", "--untracked-files=no", "--ignore-submodules=dirty")
@@ -142,16 +131,16 @@ def _is_dirty(commit: str, own: Path, tree: Path, common: Path) -> bool | None:
 
 def _git(folder: Path, variables: Mapping[str, str], *arguments: str) -> str | None:
     """Return what git prints; None where it is not installed, fails or takes too long."""
-    kept = {name: value for name, value in os.environ.items() if name not in _OF_A_REPOSITORY}
+    inherited = {name: value for name, value in os.environ.items() if name not in _OF_A_REPOSITORY}
     try:
-        done = subprocess.run(
+        process = subprocess.run(
             ["git", "-C", str(folder), *_NO_PROGRAMS, *arguments],
             stdin=subprocess.DEVNULL,
             capture_output=True,
             timeout=_SECONDS_FOR_GIT,
             check=True,
-            env={**kept, "GIT_OPTIONAL_LOCKS": "0", "GIT_NO_LAZY_FETCH": "1", **variables},
+            env={**inherited, "GIT_OPTIONAL_LOCKS": "0", "GIT_NO_LAZY_FETCH": "1", **variables},
         )
     except (OSError, ValueError, subprocess.SubprocessError):
         return None
-    return done.stdout.decode("utf-8", "surrogateescape")
+    return process.stdout.decode("utf-8", "surrogateescape")

@@ -172,12 +172,10 @@ def _check_name(name: Any) -> Any:
 def _check_time(time: Any) -> Any:
     """Check a time with its zone, in the years that a calendar can shift to another zone."""
     try:
-        known = (
-            isinstance(time, str) and _TIME.fullmatch(time) is not None and 1 < datetime.fromisoformat(time).year < 9999
-        )
-    except ValueError:
-        known = False
-    if not known:
+        is_time = _TIME.fullmatch(time) is not None and 1 < datetime.fromisoformat(time).year < 9999
+    except (TypeError, ValueError):
+        is_time = False
+    if not is_time:
         raise ValueError(f"the time is {str(time)[:40]!r}; expected such as 2026-11-17T05:09:35.123Z")
     return time
 
@@ -201,8 +199,11 @@ def make_manifest(
     from rankjury.tracking.archive.environment import describe_machine, package_versions
 
     gate, answers = report.section(Gate), report.answers
+    results = sha256()  # equal for another run where no digit of any query's score differs
     measures: dict[str, dict[str, Any]] = {}
-    for scores in report.scores.values():
+    for name, scores in report.scores.items():
+        results.update("\0".join([name, *scores.labels, *map(str, scores.queries)]).encode("utf-8", "surrogatepass"))
+        results.update(scores.values.astype("<f8").tobytes())
         for label, convention, aggregate in zip(scores.labels, scores.conventions, scores.aggregates, strict=True):
             flags = {"lower_is_better": label in scores.lower_is_better, "whole": label in scores.whole}
             about = {"convention": convention, "aggregate": aggregate}
@@ -235,7 +236,7 @@ def make_manifest(
             }
             for name, system in report.systems.items()
         },
-        "results": results_digest(report),
+        "results": results.hexdigest(),
         "answers": None
         if answers is None
         else {
@@ -253,15 +254,6 @@ def file_entry(content: bytes) -> dict[str, Any]:
     return {"bytes": len(content), "sha256": sha256(content).hexdigest()}
 
 
-def results_digest(report: "Report") -> str:
-    """Return a digest of every query's score in every system and measure: equal where no digit differs."""
-    digest = sha256()
-    for name, scores in report.scores.items():
-        digest.update("\0".join([name, *scores.labels, *map(str, scores.queries)]).encode("utf-8", "surrogatepass"))
-        digest.update(scores.values.astype("<f8").tobytes())
-    return digest.hexdigest()
-
-
 _DECLARED = {
     "data": ("dataset_version", "data_version", "dataset", "data"),
     "model": ("model_version", "model"),
@@ -270,8 +262,6 @@ _DECLARED = {
     "queries": ("query_set_version", "queries_version"),
 }
 """By kind of version, the keys of a plan's ``meta`` that state it."""
-_INDEX_FIELDS = ("engine", "metric", "settings", "build", "search", "vectors")
-_LIBRARY_FACTS = ("library", "version", "postgresql", "pgvector")
 
 
 def collect_versions(report: "Report") -> dict[str, Any]:
@@ -320,14 +310,14 @@ def _system_versions(report: "Report", system: str) -> Iterator[tuple[str, str, 
         from rankjury.retrieval.bench.result import IndexResult
 
         index = report.needed_section(IndexResult, system)
-        library = {key: value for key, value in index.facts.items() if key in _LIBRARY_FACTS}
-        about = {name: to_json(getattr(index, name)) for name in _INDEX_FIELDS}
-        about["settings"] = {key: value for key, value in about["settings"].items() if key != "folder"}
+        fields = ("engine", "metric", "settings", "build", "search", "vectors")
+        about = {name: to_json(getattr(index, name)) for name in fields}
+        about["settings"].pop("folder", None)
+        facts_of_library = ("library", "version", "postgresql", "pgvector")
+        library = {key: value for key, value in index.facts.items() if key in facts_of_library}
         yield "index", "index", about | library
 
 
-_OUTPUT_KEYS = ("outputs", "output")
-"""Keys of a plan that change no value."""
 _MESSAGE_KEYS = ("systems", "hints", "warnings", "provenance", "gate")
 """Keys of a report that hold messages and settings."""
 _ID_KEYS = ("query", "item", "queries", "items", "measures")
@@ -357,8 +347,8 @@ class Origin:
 
     @property
     def digest(self) -> str:
-        """Hash of plan and inputs."""
-        plan = {key: value for key, value in self.plan.items() if key not in _OUTPUT_KEYS}
+        """Hash of inputs and plan, without the keys that change no value."""
+        plan = {key: value for key, value in self.plan.items() if key not in ("outputs", "output")}
         form = {"name": self.name, "plan": plan, "inputs": dict(self.inputs)}
         return sha256(dumps(form, sort_keys=True, ensure_ascii=True, default=str).encode()).hexdigest()
 

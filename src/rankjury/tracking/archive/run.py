@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from rankjury.errors import DamagedRun
 from rankjury.tracking.archive.files import check_stored, read_stored
@@ -98,10 +98,10 @@ class ArchivedRun:
         check_stored(self.path / name, self._file_entry(name))
         return self.path / name
 
-    def _file_entry(self, name: str) -> Mapping[str, Any]:
+    def _file_entry(self, name: str) -> Any:
         if name not in self.manifest["files"]:
             raise DamagedRun(self.path / name, "the manifest does not list this file")
-        return cast(Mapping[str, Any], self.manifest["files"][name])
+        return self.manifest["files"][name]
 
     @property
     def files(self) -> dict[str, int]:

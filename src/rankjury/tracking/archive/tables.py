@@ -45,7 +45,10 @@ def report_files(report: Report) -> Iterator[tuple[str, bytes]]:
             items.append(frame[ITEM].unique())
             yield name, _parquet(_sort_by_query(frame))
     if report.names:
-        yield ITEMS, _parquet(_items_table(report.names, items))
+        names = pl.DataFrame({ITEM: list(report.names), "name": list(report.names.values())}, schema=_SCHEMAS[ITEMS])
+        if items:  # only the items that occur
+            names = names.join(pl.concat(items).unique().to_frame(ITEM), on=ITEM, how="semi")
+        yield ITEMS, _parquet(names.sort(ITEM))
 
 
 def queries_table(report: Report) -> pl.DataFrame:
@@ -63,14 +66,6 @@ def queries_table(report: Report) -> pl.DataFrame:
     grouped = members.group_by("row", maintain_order=True).agg("slices")
     frame = frame.join(grouped, on="row", how="left", maintain_order="left")
     return frame.select(QUERY, "text", pl.col("slices").fill_null([]))
-
-
-def _items_table(names: Mapping[str, str], items: list[pl.Series]) -> pl.DataFrame:
-    """Return item_id and name of the items that occur in the rankings or the gold; without these, of all."""
-    frame = pl.DataFrame({ITEM: list(names), "name": list(names.values())}, schema=_SCHEMAS[ITEMS])
-    if items:
-        frame = frame.join(pl.concat(items).unique().to_frame(ITEM), on=ITEM, how="semi")
-    return frame.sort(ITEM)
 
 
 def _sort_by_query(frame: pl.DataFrame) -> pl.DataFrame:
@@ -124,18 +119,20 @@ class RunTables:
         if name == SCORES:
             expected |= {label: _NUMBER for measures in self.manifest["summary"].values() for label in measures}
         with _guard(path):
-            if name not in self._checked:
-                check_parquet(path, str(path))
+            if name in self._checked:
+                return pl.scan_parquet(path, glob=False).select(*expected)
+            check_parquet(path, str(path))
             frame = pl.scan_parquet(path, glob=False)
-            if name not in self._checked:
-                schema = frame.collect_schema()
-                for column, type_ in expected.items():
-                    if schema.get(column) != type_:
-                        fault = f"no column {column}"
-                        if column in schema:
-                            fault = f"the column {column} is of type {schema[column]}"
-                        raise DamagedRun(path, fault, expected=f"a column {column} of type {type_}")
-                self._checked.add(name)
+            schema = frame.collect_schema()
+            for column, type_ in expected.items():
+                if schema.get(column) != type_:
+                    fault = (
+                        f"the column {column} is of type {schema[column]}"
+                        if column in schema
+                        else f"no column {column}"
+                    )
+                    raise DamagedRun(path, fault, expected=f"a column {column} of type {type_}")
+        self._checked.add(name)
         return frame.select(*expected)
 
     def read(self, name: str, columns: Sequence[str] | None = None, where: pl.Expr | None = None) -> pl.DataFrame:
@@ -205,18 +202,16 @@ class RunTables:
 
     def item_names(self, ids: Iterable[str] | None = None) -> dict[str, str]:
         """Read the names of some items, or of all, where they are known."""
-        if ITEMS not in self.manifest["files"]:
-            return {}
-        frame = self.read(ITEMS, where=None if ids is None else pl.col(ITEM).is_in(list(dict.fromkeys(ids))))
-        return dict(zip(frame[ITEM].to_list(), frame["name"].to_list(), strict=True))
+        return self._texts(ITEMS, ITEM, "name", ids) if ITEMS in self.manifest["files"] else {}
 
     def query_texts(self, ids: Iterable[str] | None = None) -> dict[str, str]:
         """Read the texts of some queries, or of all, where they are known."""
-        wanted = pl.col("text").is_not_null()
-        if ids is not None:
-            wanted &= pl.col(QUERY).is_in(list(dict.fromkeys(ids)))
-        frame = self.read(QUERIES, (QUERY, "text"), wanted)
-        return dict(zip(frame[QUERY].to_list(), frame["text"].to_list(), strict=True))
+        return self._texts(QUERIES, QUERY, "text", ids)
+
+    def _texts(self, name: str, key: str, text: str, ids: Iterable[str] | None) -> dict[str, str]:
+        where = None if ids is None else pl.col(key).is_in(list(dict.fromkeys(ids)))
+        frame = self.read(name, (key, text), where).drop_nulls(text)
+        return dict(zip(frame[key].to_list(), frame[text].to_list(), strict=True))
 
     def report(self) -> Report:
         """Read the report; the data of its queries is read when it is first used.
