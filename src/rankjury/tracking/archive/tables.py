@@ -9,14 +9,15 @@ from contextlib import contextmanager
 from dataclasses import replace
 from functools import cached_property
 from io import BytesIO
-from math import nan
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 
 from rankjury.core.convert import GRADE, ITEM, QUERY, RANK, SCORE
 from rankjury.core.json_schema import parse_strict_json
+from rankjury.core.types import Ints
 from rankjury.errors import DamagedRun, DataError, UnknownName, guard_reading
 from rankjury.evaluation.query_lists import IN_ALL, SYSTEM, WHICH, Answers
 from rankjury.evaluation.report import Report
@@ -167,6 +168,34 @@ class RunTables:
         return frame
 
     @cached_property
+    def ids(self) -> pl.Series:
+        """Ids of the queries in the order of the scores."""
+        return self.queries()[QUERY]
+
+    @cached_property
+    def score_rows(self) -> dict[str, Ints]:
+        """Row of each query in the table of scores, by system; −1 where a system has no such row.
+
+        The table is sorted by query, then by system in the report's order. As no pair occurs twice, the number of rows
+        shows whether all systems have all queries.
+        """
+        systems = list(self.manifest["summary"])
+        names = self.read(SCORES, (SYSTEM,))[SYSTEM]
+        if len(names) == len(self.ids) * len(systems) and names.head(len(systems)).to_list() == systems:
+            first = np.empty(len(self.ids), dtype=np.int64)
+            first[self.ids.arg_sort().to_numpy()] = np.arange(0, len(names), len(systems))
+            return {name: first + place for place, name in enumerate(systems)}
+        table = self.read(SCORES, (QUERY, SYSTEM)).with_row_index("row")
+        places = {}
+        for name in systems:
+            pairs = table.filter(pl.col(SYSTEM) == name)
+            rows = self.ids.to_frame(QUERY).join(pairs, on=QUERY, how="left", maintain_order="left")["row"]
+            if len(rows) != len(self.ids):
+                raise DamagedRun(self.path / SCORES, f"a query of {name} occurs twice")
+            places[name] = rows.cast(pl.Int64).fill_null(-1).to_numpy()
+        return places
+
+    @cached_property
     def slice_rows(self) -> dict[str, pl.Series]:
         """Rows of the queries by slice."""
         frame = self.queries("slices").with_row_index("row").explode("slices").drop_nulls("slices")
@@ -194,7 +223,7 @@ class RunTables:
             return None
         where = None if ids is None else pl.col(QUERY).is_in(ids)
         rankings, golds = (self.read(name, where=where) for name in (RANKINGS, GOLDS))
-        rows = self.queries()[QUERY] if queries is None else queries
+        rows = self.ids if queries is None else queries
         with _guard(self.path / RANKINGS):  # a query that is not in the table of queries has no row
             return Answers.from_frames(
                 rows, about["systems"], about["golds"], about["gold_of"], rankings, golds, about.get("depth")
@@ -263,17 +292,16 @@ class ArchivedQueries(QueryData):
 
     @cached_property
     def ids(self) -> pl.Series:
-        return self._tables.queries()[QUERY]
+        return self._tables.ids
 
     @cached_property
     def scores(self) -> Mapping[str, Scores]:
-        table, ids = self._tables.read(SCORES), self.ids.to_frame(QUERY)
+        table = self._tables.read(SCORES)
+        padded = pl.concat((table, table.clear(1)))  # nulls at −1
         scores = {}
         for name, system in self._systems.items():
-            rows = ids.join(table.filter(pl.col(SYSTEM) == name), on=QUERY, how="left", maintain_order="left")
-            if len(rows) != len(ids):
-                raise DamagedRun(self._tables.path / SCORES, f"a query of {name} occurs twice")
-            values = rows.select(pl.col(*system.labels).fill_null(nan)).to_numpy()
+            columns = padded.select(pl.col(*system.labels).fill_null(np.nan))
+            values = columns[self._tables.score_rows[name]].to_numpy()
             scores[name] = system.scores_from(self.ids, values, self._tables.path.name)
         return scores
 

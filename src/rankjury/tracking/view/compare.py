@@ -1,6 +1,5 @@
 """Comparison page of two runs: what changed, every system in both runs, and their queries in one table."""
 
-from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import replace
 from functools import cached_property
@@ -14,7 +13,7 @@ import polars as pl
 
 from rankjury.core.convert import QUERY
 from rankjury.core.text import plural
-from rankjury.core.types import Floats, Ints
+from rankjury.core.types import Floats, Ints, places_in
 from rankjury.errors import UnknownName
 from rankjury.reporting.charts.measures import differences_chart
 from rankjury.reporting.html import embed_json
@@ -63,8 +62,8 @@ class RunPair:
     @cached_property
     def changed(self) -> list[str]:
         """Systems of which any value differs."""
-        comparisons = self.compared.comparisons
-        return list(dict.fromkeys(one.system for one in comparisons if one.difference or one.better or one.worse))
+        pairs = self.compared.comparisons
+        return list(dict.fromkeys(pair.system for pair in pairs if pair.difference or pair.better or pair.worse))
 
     def select(self, which: str) -> list[str]:
         """Return the systems that ``changed`` (all, where none did), ``all``, or the ``system NAME``."""
@@ -80,18 +79,16 @@ class SideBySide:
     """Some systems of two runs, side by side."""
 
     def __init__(self, pair: RunPair, which: str = CHANGED) -> None:
-        self.which = which
+        self.pair, self.which = pair, which
         self.before, self.after, self.compared = pair.before, pair.after, pair.compared
         self.names = pair.select(which)
-        self.pair = pair
         self._columns: LruCache[str, Floats] = LruCache(CACHED_COLUMNS)
 
     @cached_property
     def labels(self) -> list[str]:
         """Compared measures of single queries."""
-        return list(
-            dict.fromkeys(comparison.measure for comparison in self.compared.comparisons if not comparison.whole)
-        )
+        comparisons = self.compared.comparisons
+        return list(dict.fromkeys(comparison.measure for comparison in comparisons if not comparison.whole))
 
     @cached_property
     def systems(self) -> list[str]:
@@ -101,7 +98,7 @@ class SideBySide:
     @property
     def bases(self) -> list[int]:
         """By system, the place of its earlier self; −1 for the earlier ones."""
-        return [-1 if place % 2 == 0 else place - 1 for place in range(len(self.systems))]
+        return [base for place in range(0, len(self.systems), 2) for base in (-1, place)]
 
     @cached_property
     def table(self) -> QueryTable:
@@ -115,26 +112,19 @@ class SideBySide:
     @cached_property
     def _places(self) -> tuple[Ints, Ints]:
         """Rows of the queries in the earlier and in the later run; −1 where a query has none."""
-        ids = self.table.ids.to_frame(QUERY)
-        places = []
-        for side in (self.before, self.after):
-            rows = side.queries.select(QUERY).with_row_index("row")
-            joined = ids.join(rows, on=QUERY, how="left", maintain_order="left")["row"]
-            places.append(joined.cast(pl.Int64).fill_null(-1).to_numpy())
-        return places[0], places[1]
+        ids = self.table.ids
+        return places_in(self.before.queries[QUERY], ids), places_in(self.after.queries[QUERY], ids)
 
     def rounded(self, label: str) -> Floats:
         """Return scores of a measure, systems × queries, as a page shows them."""
-        return self._columns.get(label, lambda: round_significant(np.vstack(list(self._rows(label)))))
+        return self._columns.get(label, lambda: round_significant(self._scores(label)))
 
-    def _rows(self, label: str) -> Iterator[Floats]:
-        sides = [
-            (np.column_stack((side.scores(label), np.full(len(side.systems), np.nan))), side.systems, places)
-            for side, places in zip((self.before, self.after), self._places, strict=True)
-        ]
-        for name in self.names:
-            for scores, systems, places in sides:
-                yield scores[systems.index(name)][places]
+    def _scores(self, label: str) -> Floats:
+        both = np.empty((len(self.names), 2, len(self.table.ids)))
+        for number, (side, places) in enumerate(zip((self.before, self.after), self._places, strict=True)):
+            scores = np.column_stack((side.scores(label), np.full(len(side.systems), np.nan)))  # NaN at −1
+            both[:, number] = scores[[side.systems.index(name) for name in self.names]][:, places]
+        return both.reshape(-1, len(self.table.ids))
 
     def query(self, id_: str) -> dict[str, Any] | None:
         """Return what either run knows of a query, with both rankings of every system."""
@@ -215,14 +205,8 @@ def comparison_context(beside: SideBySide) -> dict[str, Any]:
         "crumbs": [("Runs", "/"), *((plan, f"/?{urlencode({'plan': plan})}") for plan in plans)],
         "verdict": None,
         "sides": [
-            {
-                "letter": letter,
-                "name": run.name,
-                "plan": run.plan,
-                "time": display_time(run.time),
-                "verdict": run.verdict,
-                "commit": run.commit,
-            }
+            {"letter": letter, "time": display_time(run.time)}
+            | {name: getattr(run, name) for name in ("name", "plan", "verdict", "commit")}
             for letter, run in zip(SIDES, runs, strict=True)
         ],
         "swapped": f"/compare?{urlencode({'a': runs[1].name, 'b': runs[0].name})}",

@@ -1,5 +1,6 @@
 """Queries of an archived run for pages: a table to sort and filter, scores by measure, single queries on demand."""
 
+import re
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,7 +14,7 @@ import polars as pl
 
 from rankjury.core.convert import QUERY
 from rankjury.core.types import Floats, Ints
-from rankjury.errors import DamagedRun, UnknownName, UsageError
+from rankjury.errors import UnknownName, UsageError
 from rankjury.evaluation.query_lists import Answers
 from rankjury.reporting.html.query_data import (
     LONGEST_TEXT,
@@ -109,22 +110,25 @@ class QueryTable:
         """Return how many rows match, and those of the page."""
         if request.label not in self.lower:
             raise UnknownName("measure", request.label, self.lower)
-        order = self._orders.get((request.sort, request.down, request.label), lambda: self._order(request))
-        matches = self._filter(request)
-        sorted_rows = order if matches is None else order[matches[order]]
+        rows = self._orders.get((request.sort, request.down, request.label), lambda: self._order(request))
+        text = pl.Series([request.text.strip(_BLANKS)]).str.to_lowercase()[0]
+        if text:
+            rows = rows[self._searched.str.contains(text, literal=True).to_numpy()[rows]]
+        if request.slice is not None:
+            rows = rows[np.isin(rows, self.members(request.slice))]
         limit = min(request.limit, MAX_ROWS)
         # The page begins at the offset, or is that of the query to find, where it is among these rows.
         row = self.row_of(request.find) if request.find and limit else None
-        places = np.flatnonzero(sorted_rows == (-1 if row is None else row))
+        places = np.flatnonzero(rows == (-1 if row is None else row))
         offset = int(places[0]) // limit * limit if len(places) else request.offset
-        page = sorted_rows[offset : offset + limit]
+        page = rows[offset : offset + limit]
         values = self.column(request.label)[:, page].T
         columns = zip(page.tolist(), self.ids.gather(page), self.texts.gather(page), values.tolist(), strict=True)
-        rows = [
+        lines = [
             {"row": row, "id": id_, "text": text, "values": [None if isnan(score) else score for score in scores]}
             for row, id_, text, scores in columns
         ]
-        return {"total": len(sorted_rows), "offset": offset, "rows": rows}
+        return {"total": len(rows), "offset": offset, "rows": lines}
 
     def row_of(self, id_: str) -> int | None:
         """Return the row of a query; None where there is none."""
@@ -134,52 +138,36 @@ class QueryTable:
     @cached_property
     def texts(self) -> pl.Series:
         """Texts as they are shown, long ones cut."""
-        cut = pl.concat_str(pl.col("text").str.head(LONGEST_TEXT), pl.lit("…"))
-        long = pl.col("text").str.len_chars() > LONGEST_TEXT
-        frame = self.whole_texts.alias("text").to_frame()
-        return frame.select(pl.when(long).then(cut).otherwise("text").alias("text"))["text"]
+        text = pl.col("text")
+        cut = pl.concat_str(text.str.head(LONGEST_TEXT), pl.lit("…"))
+        shown = pl.when(text.str.len_chars() > LONGEST_TEXT).then(cut).otherwise(text)
+        return self.whole_texts.alias("text").to_frame().select(shown.alias("text")).to_series()
 
     @cached_property
     def _searched(self) -> pl.Series:
         parts = pl.DataFrame({"id": self.ids, "text": self.texts.fill_null("")})
-        return parts.select(pl.concat_str("id", "text", separator="\n").str.to_lowercase().alias("searched"))[
-            "searched"
-        ]
-
-    def _filter(self, request: RowRequest) -> Any:
-        """Return which rows match the text and the slice, as booleans; None without a filter."""
-        wanted = pl.Series([request.text.strip(_BLANKS)]).str.to_lowercase()[0]
-        matches = None
-        if wanted:
-            matches = self._searched.str.contains(wanted, literal=True).to_numpy()
-        if request.slice is not None:
-            members = np.zeros(len(self.ids), dtype=bool)
-            members[self.members(request.slice)] = True
-            matches = members if matches is None else matches & members
-        return matches
+        return parts.select(pl.concat_str("id", "text", separator="\n").str.to_lowercase()).to_series()
 
     def _order(self, request: RowRequest) -> Ints:
         """Return all rows in order; undefined ones come last, and equal ones go by row."""
         if request.sort == "row":
             rows = np.arange(len(self.ids), dtype=np.int64)
             return rows[::-1] if request.down else rows
-        key = self._sort_values(request.sort, request.label)
-        return np.argsort(-key if request.down else key, kind="stable").astype(np.int64)
-
-    def _sort_values(self, sort: str, label: str) -> Floats:
-        kind, _, place = sort.partition(":")
-        values = self.column(label)
+        kind, _, place = request.sort.partition(":")
+        values = self.column(request.label)
+        system = int(place) if re.fullmatch("[0-9]{1,5}", place) else -1
         if kind in ("loss", "gain") and not place and self.compared:
             pick = np.fmin if kind == "loss" else np.fmax
             busy = [system for system in self.compared if system not in self.idle] or self.compared
-            sign = -1.0 if self.lower[label] else 1.0
-            return np.asarray(pick.reduce([sign * self._difference(values, system) for system in busy]))
-        system = int(place) if place.isascii() and place.isdigit() and len(place) < 6 else -1
-        if kind == "score" and 0 <= system < len(self.systems):
-            return np.asarray(values[system])
-        if kind == "difference" and system in self.compared:
-            return self._difference(values, system)
-        raise UsageError(f"cannot sort by {sort!r}", expected="loss, gain, difference:i, score:i or row")
+            sign = -1.0 if self.lower[request.label] else 1.0
+            key = np.asarray(pick.reduce([sign * self._difference(values, system) for system in busy]))
+        elif kind == "score" and 0 <= system < len(self.systems):
+            key = values[system]
+        elif kind == "difference" and system in self.compared:
+            key = self._difference(values, system)
+        else:
+            raise UsageError(f"cannot sort by {request.sort!r}", expected="loss, gain, difference:i, score:i or row")
+        return np.argsort(-key if request.down else key, kind="stable").astype(np.int64)
 
     @cached_property
     def compared(self) -> list[int]:
@@ -237,33 +225,11 @@ class OpenRun:
             [place for place, name in enumerate(self.systems) if name in idle],
         )
 
-    @cached_property
-    def _places(self) -> list[Ints]:
-        """Rows of the queries in the table of scores by system; −1 where a query has none.
-
-        The table is sorted by query, then by system in the report's order. As no pair occurs twice, the number of rows
-        shows whether all systems have all queries.
-        """
-        ids, n_systems = self.queries.select(QUERY), len(self.systems)
-        names = self.run.tables.read(SCORES, ("system",))["system"]
-        if len(names) == len(ids) * n_systems and names.head(n_systems).to_list() == self.systems:
-            first = np.empty(len(ids), dtype=np.int64)
-            first[ids[QUERY].arg_sort().to_numpy()] = np.arange(0, len(names), n_systems)
-            return [first + place for place in range(n_systems)]
-        table = self.run.tables.read(SCORES, (QUERY, "system")).with_row_index("at")
-        places = []
-        for name in self.systems:
-            rows = ids.join(table.filter(pl.col("system") == name), on=QUERY, how="left", maintain_order="left")
-            if len(rows) != len(ids):
-                raise DamagedRun(self.run.path / SCORES, f"a query of {name} occurs twice")
-            places.append(rows["at"].cast(pl.Int64).fill_null(-1).to_numpy())
-        return places
-
     def scores(self, label: str) -> Floats:
         """Return the scores of a measure, systems × queries; NaN is undefined."""
         column = self.run.tables.read(SCORES, (label,))[label].fill_null(np.nan).to_numpy()
         padded = np.append(column, np.nan)  # at −1
-        return np.vstack([padded[places] for places in self._places])
+        return np.vstack([padded[self.run.tables.score_rows[name]] for name in self.systems])
 
     def rounded(self, label: str) -> Floats:
         """Return the scores of a measure as a page shows them."""
@@ -293,22 +259,15 @@ class OpenRun:
         undefined = np.full(len(self.labels), np.nan)
         scores = {
             name: {
-                label: by_system.get(name, undefined)[[place]]
-                for place, label in enumerate(self.labels)
+                label: value
+                for label, value in zip(self.labels, by_system.get(name, undefined)[:, None], strict=True)
                 if label in system.estimates
             }
             for name, system in self.report.systems.items()
         }
-        details = QueryDetails(
-            [id_],
-            [self.table.texts[row]],
-            scores,
-            {name: [0] for name in self.queries["slices"][row]},
-            self._item_names(answers),
-            answers,
-            self.keywords,
-        )
-        return details.query(0) | {"row": row}
+        slices = {name: [0] for name in self.queries["slices"][row]}
+        names, texts = self._item_names(answers), [self.table.texts[row]]
+        return QueryDetails([id_], texts, scores, slices, names, answers, self.keywords).query(0) | {"row": row}
 
     def examples(self) -> QueryDetails:
         """Return the data of a page's examples: only their answers, and the scores of the first measure."""

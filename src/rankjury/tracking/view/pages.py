@@ -17,11 +17,7 @@ from rankjury.tracking.view.open_run import MAX_ROWS, LruCache, OpenRun, RowRequ
 from rankjury.tracking.view.overview import RunCatalog, history_context, list_context, running_json
 from rankjury.tracking.view.server import PageRequest, PageResponse, RequestRefused, json_response, page_response
 
-_MOST_OFFSET = 100_000_000
-_MAX_CHART_RUNS = 100
-_CACHED_PAIRS = 3
-_CACHED_PAGES = 4
-_CACHED_LISTS = 32
+_MAX_OFFSET = 100_000_000
 _SECONDS_BEFORE_WAITING = 1.0
 
 
@@ -32,10 +28,10 @@ class Router:
         METRICS.load_own()  # now, so that no request waits for it
         import_module("numpy.ma")  # Polars imports it when it first takes an array
         self.catalog = catalog
-        self._rendered: LruCache[tuple[str, tuple[str, ...]], PageResponse] = LruCache(_CACHED_PAGES)
-        self._lists: LruCache[Hashable, PageResponse] = LruCache(_CACHED_LISTS)
-        self._pairs: LruCache[tuple[str, str], RunPair] = LruCache(_CACHED_PAIRS)
-        self._side_by_side: LruCache[tuple[RunPair, str], SideBySide] = LruCache(_CACHED_PAIRS)
+        self._rendered: LruCache[tuple[str, tuple[str, ...]], PageResponse] = LruCache(4)
+        self._lists: LruCache[Hashable, PageResponse] = LruCache(32)
+        self._pairs: LruCache[tuple[str, str], RunPair] = LruCache(3)
+        self._side_by_side: LruCache[tuple[RunPair, str], SideBySide] = LruCache(3)
 
     def __call__(self, request: PageRequest) -> PageResponse:
         match request.parts:
@@ -84,7 +80,7 @@ class Router:
         """Return the page of a run, rendered again when the history of its plan changes."""
         opened = self.catalog.open(name)
         of_plan = [run for run in self.catalog.runs() if run.plan == opened.run.plan]
-        charted = of_plan[-_MAX_CHART_RUNS:]
+        charted = of_plan[-100:]
         other = _other_run(opened.run, of_plan, self.catalog.baselines().get(opened.run.plan))
         key = (str(opened.run.path), (*(run.name for run in charted), *other))
         return self._rendered.get(key, lambda: _run_page(opened, charted, other))
@@ -128,8 +124,8 @@ def _query_data(source: OpenRun | SideBySide, what: str, request: PageRequest) -
             request.text("sort", "row"),
             request.switch("down"),
             request.text("text"),
-            request.number("slice", 0, _MOST_OFFSET) if request.text("slice") else None,
-            request.number("offset", 0, _MOST_OFFSET),
+            request.number("slice", 0, _MAX_OFFSET) if request.text("slice") else None,
+            request.number("offset", 0, _MAX_OFFSET),
             request.number("limit", 20, MAX_ROWS),
             request.text("find"),
         )

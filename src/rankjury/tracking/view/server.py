@@ -20,8 +20,6 @@ from rankjury.errors import DamagedRun, RankjuryError, UnknownName
 from rankjury.reporting.html import render_template
 
 _LINE = re.compile(rb"^([A-Z]{1,20}) (/[\x21-\x7e]*) HTTP/1\.[01]\r?\n$")
-_MAX_PARAMETERS = 32
-_MAX_PARAMETER_LENGTH = 20_000
 _NEEDLESS = re.compile("%(?:2[DE]|3[0-9]|4[1-9A-F]|5[0-9AF]|6[1-9A-F]|7[0-9AE])", re.IGNORECASE)
 """A letter, digit, ``-``, ``.``, ``_`` or ``~`` that is percent-encoded: no browser and no page of ours does so."""
 
@@ -67,7 +65,7 @@ class PageRequest:
         text = self.text(name)
         if not text:
             return otherwise
-        if not (text.isascii() and text.isdigit() and len(text) <= 9 and int(text) <= limit):
+        if not re.fullmatch("[0-9]{1,9}", text) or int(text) > limit:
             raise RequestRefused(400, f"{name} must be a whole number from 0 to {limit:,}")
         return int(text)
 
@@ -85,12 +83,12 @@ def parse_target(target: str) -> PageRequest:
         raise RequestRefused(404, "there is nothing at this address")
     try:
         parts = tuple(unquote(part, errors="strict") for part in path[1:].split("/"))
-        pairs = parse_qsl(query, keep_blank_values=True, errors="strict", max_num_fields=_MAX_PARAMETERS)
+        pairs = parse_qsl(query, keep_blank_values=True, errors="strict", max_num_fields=32)
     except ValueError as error:
         raise RequestRefused(400, "the address cannot be read") from error
     parameters: dict[str, tuple[str, ...]] = {}
     for name, value in pairs:
-        if max(len(name), len(value)) > _MAX_PARAMETER_LENGTH:
+        if max(len(name), len(value)) > 20_000:
             raise RequestRefused(400, "a parameter is too long")
         parameters[name] = (*parameters.get(name, ()), value)
     return PageRequest(parts, parameters)
@@ -109,7 +107,6 @@ HEADERS = {
     "Cache-Control": "no-store",
 }
 """Headers of all responses: only our script and style run, no other site can frame or read a page, no caching."""
-_TITLES = {400: "This cannot be read", 403: "Not for you", 404: "There is no such page", 500: "Something went wrong"}
 
 
 @dataclass(frozen=True)
@@ -133,35 +130,32 @@ def json_response(form: Any, status: int = 200) -> PageResponse:
 
 def error_response(status: int, message: str, *, to_script: bool = False) -> PageResponse:
     """Return the reason why a request is refused, without details of the machine."""
+    titles = {400: "This cannot be read", 403: "Not for you", 404: "There is no such page", 500: "Something went wrong"}
     if to_script:
         response = json_response({"error": message}, status)
     else:
-        title = _TITLES.get(status, "This is not answered")
+        title = titles.get(status, "This is not answered")
         response = page_response("view_trouble.html", {"title": title, "message": message}, status)
     return replace(response, headers={"Allow": "GET, HEAD"}) if status == 405 else response
 
 
 ADDRESS = "127.0.0.1"
-_REQUEST_SECONDS = 15.0
-"""Time limit for a whole request; after it, an idle connection is closed."""
-_RESPONSE_SECONDS = 30.0
-_MAX_CONNECTIONS = 64
-_MAX_DRAIN_BYTES = 4_000_000
 _DRAIN_SECONDS = 1.0
-_BUSY = b"HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
 
 Answer = Callable[[PageRequest], PageResponse]
 
 
 class ViewServer(ThreadingHTTPServer):
-    """HTTP server that answers requests by ``answer``. ``port`` 0 takes one that is free."""
+    """HTTP server that answers requests by ``answer``.
+
+    ``port`` 0 takes one that is free. ``patience`` limits the seconds of a whole request, and of an idle connection;
+    ``most`` the connections at a time.
+    """
 
     daemon_threads = True
     request_queue_size = 128
 
-    def __init__(
-        self, answer: Answer, port: int = 0, *, patience: float = _REQUEST_SECONDS, most: int = _MAX_CONNECTIONS
-    ) -> None:
+    def __init__(self, answer: Answer, port: int = 0, *, patience: float = 15.0, most: int = 64) -> None:
         self.answer = answer
         self.patience = patience
         self._places = BoundedSemaphore(most)
@@ -186,7 +180,7 @@ class ViewServer(ThreadingHTTPServer):
             return
         with suppress(OSError):
             request.settimeout(_DRAIN_SECONDS)
-            request.sendall(_BUSY)
+            request.sendall(b"HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
         self.shutdown_request(request)
 
     def process_request_thread(self, request: Any, client_address: Any) -> None:
@@ -279,27 +273,27 @@ class _Handler(BaseHTTPRequestHandler):
                 raise RequestRefused(403, "this is for pages of its own only")
 
     def do_GET(self) -> None:
+        def refuse(status: int, message: str) -> PageResponse:
+            return error_response(status, message, to_script=self.page_request.is_of_script)
+
         try:
             response = self.server.answer(self.page_request)
         except RequestRefused as refused:
-            status, message = refused.status, str(refused)
+            response = refuse(refused.status, str(refused))
         except DamagedRun as error:
-            status, message = 400, error.in_archive
+            response = refuse(400, error.in_archive)
         except RankjuryError as error:
-            status, message = 404 if isinstance(error, UnknownName) else 400, str(error)
+            response = refuse(404 if isinstance(error, UnknownName) else 400, str(error))
         except (KeyboardInterrupt, SystemExit):
             raise
         except BaseException:  # Polars' PanicException is not an Exception
-            status, message = 500, "rankjury failed to answer; this is a bug"
-        else:
-            self._send(response)
-            return
-        self._send(error_response(status, message, to_script=self.page_request.is_of_script))
+            response = refuse(500, "rankjury failed to answer; this is a bug")
+        self._send(response)
 
     do_HEAD = do_GET  # noqa: N815 - the library's name
 
     def _send(self, response: PageResponse) -> None:
-        self.connection.settimeout(_RESPONSE_SECONDS)
+        self.connection.settimeout(30.0)
         self.send_response(response.status)
         for name, value in (HEADERS | response.headers).items():
             self.send_header(name, value)
@@ -331,7 +325,7 @@ class _Handler(BaseHTTPRequestHandler):
         with suppress(OSError):
             self.connection.shutdown(socket.SHUT_WR)
             until, received = monotonic() + _DRAIN_SECONDS, 0
-            while received < _MAX_DRAIN_BYTES and (left := until - monotonic()) > 0:
+            while received < 4_000_000 and (left := until - monotonic()) > 0:
                 self.connection.settimeout(left)
                 octets = self.connection.recv(65_536)
                 if not octets:
