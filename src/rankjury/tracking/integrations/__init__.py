@@ -1,4 +1,4 @@
-"""rankjury inside other libraries, one file a library; here what needs none: texts and pairs compared with a reference.
+"""rankjury inside other libraries, one module per library; and the comparison with a reference model, which needs none.
 
 Reports go to ``mlflow`` and ``wandb``, which share ``loggable``: names and values, tables and files.
 """
@@ -6,7 +6,6 @@ Reports go to ``mlflow`` and ``wandb``, which share ``loggable``: names and valu
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from math import nan
 from numbers import Integral
 from typing import Any
@@ -28,14 +27,13 @@ from rankjury.retrieval.rank import check_same_items, rank_vectors
 
 logger = logging.getLogger(__name__)
 
-_RANKED = dict(zip(MEASURES, reference_measures(), strict=False))
 _COMPARED = {f"{name}_cosine": function for name, function in AGREEMENTS.items()}
 LESS_IS_BETTER = frozenset(f"{name}_cosine" for name in LOWER_IS_BETTER)
 
 
 @dataclass(frozen=True, eq=False)
 class TextPairs:
-    """Pairs of texts, and how alike the reference finds them."""
+    """Pairs of texts, and their similarities by the reference."""
 
     first: list[str]
     second: list[str]
@@ -43,9 +41,9 @@ class TextPairs:
 
 
 class ReferenceComparison:
-    """What stays the same from one look at a model to the next: the reference's neighbours and the pairs.
+    """Comparison of a model with a reference, whose neighbors and pairs are prepared once for all evaluations.
 
-    Without ``pairs``, ``n_pairs`` are drawn. ``n_samples`` of the texts are asked; None: all.
+    Without ``pairs``, ``n_pairs`` are sampled. ``n_samples`` of the texts are queries; None: all.
     """
 
     def __init__(
@@ -64,78 +62,71 @@ class ReferenceComparison:
         self.cuts = sorted({positive_integer(k, "a cut-off of k_values") for k in k_values})
         if not self.cuts:
             raise UsageError("found none", where="k_values", expected="at least one cut-off")
-        asked = sample_ids(reference.ids, n_samples, seed, where="n_samples")
+        queries = sample_ids(reference.ids, n_samples, seed, where="n_samples")
         deepest = self.cuts[-1]
 
         def rank(wanted: pl.Series, k: int) -> Ranking:
             return rank_vectors(reference, wanted=wanted, k=k, scored=False).ranking
 
-        neighbours = reference_gold(rank, asked, deepest, needed=deepest, source=reference.source)
-        for note in neighbours.notes(tuple(self.cuts)):
+        neighbors = reference_gold(rank, queries, deepest, needed=deepest, source=reference.source)
+        for note in neighbors.notes(tuple(self.cuts)):
             logger.warning("%s", note)
-        self.gold = neighbours.gold
+        self.gold = neighbors.gold
         if pairs is None:
-            drawn = sample_pairs(asked, reference.ids, positive_integer(n_pairs, "n_pairs"), seed)
+            sampled = sample_pairs(queries, reference.ids, positive_integer(n_pairs, "n_pairs"), seed)
             text_of = dict(zip(ids, texts, strict=True))
-            first, second = ([text_of[name] for name in side] for side in (drawn.queries, drawn.items))
-            pairs = TextPairs(first, second, VectorSimilarities(reference).of(drawn.queries, drawn.items))
+            first, second = ([text_of[name] for name in side] for side in (sampled.queries, sampled.items))
+            pairs = TextPairs(first, second, VectorSimilarities(reference).of(sampled.queries, sampled.items))
         self._targets = pairs.targets
         self.sentences = list(dict.fromkeys([*texts, *pairs.first, *pairs.second]))
-        """Each once: the texts, and those of the pairs."""
-        place_of = {sentence: place for place, sentence in enumerate(self.sentences)}
+        """Distinct texts, also of the pairs."""
+        row_of = {sentence: row for row, sentence in enumerate(self.sentences)}
         self._texts, self._first, self._second = (
-            np.array([place_of[text] for text in some], dtype=np.int64) for some in (texts, pairs.first, pairs.second)
+            np.array([row_of[text] for text in column], dtype=np.int64) for column in (texts, pairs.first, pairs.second)
         )
-
-    @cached_property
-    def _asked(self) -> list[NamedMeasure]:
-        return [
+        self._measures = [
             NamedMeasure(f"{name}@{k}", resolve(f"{spelling}@{k}").measure)
-            for name, spelling in _RANKED.items()
+            for name, spelling in zip(MEASURES, reference_measures(), strict=False)
             for k in self.cuts
         ]
-
-    @property
-    def labels(self) -> list[str]:
-        """The names of the figures."""
-        return [*_COMPARED, *(one.label for one in self._asked)]
+        self.labels = [*_COMPARED, *(measure.label for measure in self._measures)]
 
     def figures(self, vectors: Matrix) -> dict[str, float]:
-        """Of a model, by its vectors of the sentences; all NaN where one of these has no direction."""
+        """Return a model's values from its vectors of the sentences; all NaN where one of these has no direction."""
         lengths = norms_of(vectors)
         useless = np.flatnonzero(~((lengths > 0) & np.isfinite(lengths)))
         if useless.size:
             some = listed([repr(self.sentences[row]) for row in useless.tolist()])
             logger.warning("all figures are NaN, for the model's vectors are zero or not finite: %s", some)
             return dict.fromkeys(self.labels, nan)
-        found = score_listed(vectors, vectors, self._first, self._second)
-        compared = {name: function(self._targets, found) for name, function in _COMPARED.items()}
+        similarities = score_listed(vectors, vectors, self._first, self._second)
+        compared = {name: function(self._targets, similarities) for name, function in _COMPARED.items()}
         corpus = Vectors(self.ids, vectors[self._texts], "the model", self._numbered)
         ranking = rank_vectors(corpus, wanted=self.gold.queries, k=self.cuts[-1], scored=False).ranking
-        return compared | evaluate(self.gold, ranking, self._asked).mean()
+        return compared | evaluate(self.gold, ranking, self._measures).mean()
 
 
 def positive_integer(number: Any, what: str) -> int:
-    """A whole number from 1 on, or an error."""
+    """Return a whole number of at least 1, and refuse anything else."""
     if not isinstance(number, Integral) or number < 1:
         raise UsageError(f"{what} is {number!r}", expected="a whole number, 1 or more")
     return int(number)
 
 
 def list_of_strings(given: Any, where: str) -> list[str]:
-    """A list of strings, at least one, or an error."""
-    held = [] if isinstance(given, str) else list(given)
-    odd = next((row for row, one in enumerate(held) if not isinstance(one, str)), None)
-    if odd is not None:
-        raise DataError(f"row {odd + 1:,} is {held[odd]!r}", where=where, expected="strings")
-    if not held:
+    """Return a list of at least one string, and refuse anything else."""
+    strings = [] if isinstance(given, str) else list(given)
+    for row, text in enumerate(strings):
+        if not isinstance(text, str):
+            raise DataError(f"row {row + 1:,} is {text!r}", where=where, expected="strings")
+    if not strings:
         found = "one string" if isinstance(given, str) else "nothing"
         raise DataError(f"found {found}", where=where, expected="a list of strings")
-    return held
+    return strings
 
 
 def check_pairs(pairs: Any) -> TextPairs:
-    """From sentences1, sentences2 and scores, or an error."""
+    """Return pairs from sentences1, sentences2 and scores, and refuse anything else."""
     try:
         first, second, scores = pairs
         targets = np.array(scores, dtype=np.float64)
@@ -153,9 +144,9 @@ def check_pairs(pairs: Any) -> TextPairs:
 
 
 def match_reference(n: int, ids: Any, reference: Any, reference_ids: Any) -> tuple[pl.Series, Vectors]:
-    """The ids of n texts, and the reference's vectors of the same ids; or an error.
+    """Return the ids of n texts, and the reference's vectors, which must have the same ids.
 
-    A matrix without ids of its own has the texts' rows in their order.
+    The rows of a matrix without ids are those of the texts, in their order.
     """
     names = _named(ids, "ids") if ids is not None else pl.int_range(n, eager=True).cast(pl.String)
     if len(names) != n:
@@ -165,7 +156,7 @@ def match_reference(n: int, ids: Any, reference: Any, reference_ids: Any) -> tup
         reference = reference.values
     if not isinstance(reference, Vectors):
         try:
-            array = np.asarray(reference).view()  # vectors are made read-only, and the caller's array is the caller's
+            array = np.asarray(reference).view()  # the caller's array must not become read-only
         except (TypeError, ValueError, RuntimeError) as error:
             raise DataError(f"cannot be read: {error}", where="reference", expected="a matrix of numbers") from error
         values = as_floats(array, "reference")

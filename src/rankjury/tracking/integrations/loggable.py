@@ -34,8 +34,6 @@ _MAX_PATH = 240
 """MLflow takes 250 characters."""
 _MAX_VALUE = 500
 """Characters of a parameter or a tag that older servers of MLflow take."""
-_MAX_ROWS = 10_000
-_MAX_QUERIES = 200
 _ESTIMATE_COLUMNS = ["system", "measure", "mean", "ci_low", "ci_high", "n"]
 _COMPARISON_COLUMNS = ["difference", "difference_ci_low", "difference_ci_high", "p"]
 
@@ -236,11 +234,11 @@ def report_tables(report: Report, measures: Sequence[str] | None = None) -> dict
             for label, estimate in estimates.items()
         ]
     if slices:
-        tables["slices"] = (["slice", "of", *_ESTIMATE_COLUMNS, *_COMPARISON_COLUMNS], slices[:_MAX_ROWS])
+        tables["slices"] = (["slice", "of", *_ESTIMATE_COLUMNS, *_COMPARISON_COLUMNS], slices[:10_000])
     worst = sorted(_worst_queries(report), key=lambda row: (row[-1], row[0], row[2]))
     if worst:
         columns = ["system", "measure", "query_id", "text", "baseline", "value", "difference"]
-        tables["worst_queries"] = (columns, [row[:-1] for row in worst[:_MAX_QUERIES]])
+        tables["worst_queries"] = (columns, [row[:-1] for row in worst[:200]])
     return tables
 
 

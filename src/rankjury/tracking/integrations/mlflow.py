@@ -19,9 +19,6 @@ from rankjury.tracking.integrations.loggable import LoggedValues, flatten, logga
 
 mlflow = import_optional("mlflow", "logging to MLflow")
 
-_MAX_METRICS, _MAX_PARAMS = 1_000, 100
-"""Sizes of a batch that a server takes."""
-
 
 def log_report(
     report: Any,
@@ -69,22 +66,24 @@ def log_report(
                 client.log_text(run_id, text, f"{prefix}{name}")
     except mlflow.exceptions.MlflowException as error:
         where = tracking_uri or mlflow.get_tracking_uri()
-        hint = (
-            "A run takes a parameter once: give the second report a prefix." if "param" in str(error).lower() else None
-        )
-        raise DataError(f"MLflow refuses: {error.message.splitlines()[0]}", where=where, hint=hint) from error
+        hint = "A run takes a parameter once: give the second report a prefix."
+        found = f"MLflow refuses: {error.message.splitlines()[0]}"
+        raise DataError(found, where=where, hint=hint if "param" in str(error).lower() else None) from error
     return run_id
 
 
 def _log(client: Any, run_id: str, flat: LoggedValues, step: int) -> None:
-    """Log parameters first: a run that has others already gets nothing of this report."""
+    """Log parameters first: a run that has others already gets nothing of this report.
+
+    A server takes batches of at most 100 parameters and 1,000 metrics.
+    """
     params = [mlflow.entities.Param(name, value) for name, value in flat.params.items()]
-    for start in range(0, len(params), _MAX_PARAMS):
-        client.log_batch(run_id, params=params[start : start + _MAX_PARAMS])
+    for start in range(0, len(params), 100):
+        client.log_batch(run_id, params=params[start : start + 100])
     now = int(time() * 1_000)
     metrics = [mlflow.entities.Metric(name, value, now, step) for name, value in flat.metrics.items()]
-    for start in range(0, len(metrics), _MAX_METRICS):
-        client.log_batch(run_id, metrics=metrics[start : start + _MAX_METRICS])
+    for start in range(0, len(metrics), 1_000):
+        client.log_batch(run_id, metrics=metrics[start : start + 1_000])
     client.log_batch(run_id, tags=[mlflow.entities.RunTag(name, value) for name, value in flat.tags.items()])
 
 

@@ -77,9 +77,8 @@ def log_report(
                 into.log_artifact(_artifact(loggable, prefix, files))
             return str(into.id)
     except wandb.Error as error:
-        hint = (
-            "WANDB_MODE=offline keeps it on this machine." if re.search("api.key", str(error), re.IGNORECASE) else None
-        )
+        needs_key = re.search("api.key", str(error), re.IGNORECASE) is not None
+        hint = "WANDB_MODE=offline keeps it on this machine." if needs_key else None
         raise DataError(f"Weights & Biases refuses: {str(error).rstrip('.')}", hint=hint) from error
 
 
