@@ -100,7 +100,15 @@ def find_run(text: str, runs: Sequence[ArchivedRun], baseline_of: Callable[[str]
     """Return the run that a text names; ``Archive.find`` says how."""
     word, colon, plan = text.partition(":")
     if word == "baseline" and (plan or not colon):
-        return _find_baseline(runs, plan, baseline_of)
+        plans = [plan] if plan else list(dict.fromkeys(run.plan for run in runs))
+        baselines = {name: run for name in plans if (run := baseline_of(name)) is not None}
+        if len(baselines) > 1:
+            expected = " or ".join(f"baseline:{name}" for name in baselines)
+            raise UsageError("several plans have a baseline", expected=expected)
+        if not baselines:
+            found = f"no baseline is set{f' for {plan}' if plan else ''}"
+            raise DataError(found, hint="rankjury baseline set RUN sets one.")
+        return next(iter(baselines.values()))
     if word == "latest" and (plan or not colon):
         candidates = runs_of_plan(runs, plan) if plan else runs
         if not candidates:
@@ -136,17 +144,3 @@ def runs_of_plan(runs: Sequence[ArchivedRun], plan: str) -> list[ArchivedRun]:
     if not matches and runs:
         raise UnknownName("plan in the archive:", plan, {run.plan for run in runs})
     return matches
-
-
-def _find_baseline(
-    runs: Sequence[ArchivedRun], plan: str, baseline_of: Callable[[str], ArchivedRun | None]
-) -> ArchivedRun:
-    plans = [plan] if plan else list(dict.fromkeys(run.plan for run in runs))
-    baselines = {name: run for name in plans if (run := baseline_of(name)) is not None}
-    if len(baselines) > 1:
-        expected = " or ".join(f"baseline:{name}" for name in baselines)
-        raise UsageError("several plans have a baseline", expected=expected)
-    if not baselines:
-        found = f"no baseline is set{f' for {plan}' if plan else ''}"
-        raise DataError(found, hint="rankjury baseline set RUN sets one.")
-    return next(iter(baselines.values()))

@@ -30,8 +30,6 @@ from rankjury.tracking.archive.store import RUNS
 from rankjury.tracking.view.open_run import LruCache, OpenRun
 from rankjury.tracking.view.server import PageRequest, RequestRefused
 
-_CACHED_RUNS = 4
-
 
 class RunCatalog:
     """Runs of an archive and others, looked up by whole names: no path is ever made of a request."""
@@ -40,7 +38,7 @@ class RunCatalog:
         self.archive = archive
         home = (archive.path / RUNS).resolve()
         self._others = {run.name: run for run in others if run.path.resolve().parent != home}
-        self._opened: LruCache[str, OpenRun] = LruCache(_CACHED_RUNS)
+        self._opened: LruCache[str, OpenRun] = LruCache(4)
 
     def runs(self) -> list[ArchivedRun]:
         """Return all runs, oldest first."""
@@ -86,23 +84,19 @@ class RunCatalog:
 
 
 PAGE = 50
-_MAX_PAGES = 1_000_000
 _MAX_MEANS = 5
-_MAX_SEARCHED = 20_000
 
 
 def list_context(catalog: RunCatalog, request: PageRequest) -> dict[str, Any]:
     """Return the data of ``/``: parameters ``text``, ``plan``, ``run`` (only these) and ``page``."""
     text, plan, only = request.text("text"), request.text("plan"), request.all("run")
-    page = request.number("page", 1, _MAX_PAGES)
+    page = request.number("page", 1, 1_000_000)
     runs = catalog.runs()
     words = text.lower().split()
     matches = [
         run
         for run in reversed(runs)
-        if (not plan or run.plan == plan)
-        and (not only or run.name in only)
-        and (not words or all(word in _searched(run) for word in words))
+        if plan in ("", run.plan) and (not only or run.name in only) and all(word in _searched(run) for word in words)
     ]
     pages = max(1, -(-len(matches) // PAGE))
     page = min(max(page, 1), pages)
@@ -131,7 +125,7 @@ def list_context(catalog: RunCatalog, request: PageRequest) -> dict[str, Any]:
     }
 
 
-@lru_cache(maxsize=_MAX_SEARCHED)
+@lru_cache(maxsize=20_000)
 def _searched(run: ArchivedRun) -> str:
     """Return the text that a filter searches; a run does not change."""
     commit = (run.manifest.get("git") or {}).get("commit") or ""
@@ -178,8 +172,6 @@ def running_json(catalog: RunCatalog) -> dict[str, Any]:
     return {"running": running, "runs": _list_fingerprint(catalog.runs(), catalog.baselines())}
 
 
-_MAX_RUNS = 1_000
-"""Runs in a chart, the last ones."""
 _MAX_ROWS = 200
 _MAX_CAUSES = 8
 
@@ -188,11 +180,10 @@ def history_context(catalog: RunCatalog, request: PageRequest) -> dict[str, Any]
     """Return the data of ``/history``: parameters ``plan``, ``measure`` and ``system`` (which may repeat)."""
     every = catalog.runs()
     plan = request.text("plan") or (every[-1].plan if every else "")
-    runs = [run for run in every if run.plan == plan][-_MAX_RUNS:]
+    runs = [run for run in every if run.plan == plan][-1_000:]
     if not runs:
-        raise RequestRefused(
-            404, "there is no run of this plan" if every else "there is no run yet: rankjury run keeps one"
-        )
+        found = "there is no run of this plan" if every else "there is no run yet: rankjury run keeps one"
+        raise RequestRefused(404, found)
     measures, systems = measures_and_systems(runs)
     measure = request.text("measure") or runs[-1].headline[0]
     wanted = list(request.all("system")) or default_systems(runs, systems)

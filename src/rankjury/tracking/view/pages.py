@@ -81,22 +81,20 @@ class Router:
         opened = self.catalog.open(name)
         of_plan = [run for run in self.catalog.runs() if run.plan == opened.run.plan]
         charted = of_plan[-100:]
-        other = _other_run(opened.run, of_plan, self.catalog.baselines().get(opened.run.plan))
+        names, baseline = [run.name for run in of_plan], self.catalog.baselines().get(opened.run.plan)
+        before = names[: names.index(name)] if name in names else []
+        other: tuple[str, ...] = ("the run before", before[-1]) if before else ()
+        if baseline in names and baseline != name:
+            other = "the baseline", baseline
         key = (str(opened.run.path), (*(run.name for run in charted), *other))
         return self._rendered.get(key, lambda: _run_page(opened, charted, other))
 
 
-def _other_run(run: ArchivedRun, of_plan: Sequence[ArchivedRun], baseline: str | None) -> tuple[str, ...]:
-    """Return a description and the name of the run that a run is best compared with."""
-    names = [other.name for other in of_plan]
-    if baseline in names and baseline != run.name:
-        return "the baseline", baseline
-    before = names[: names.index(run.name)] if run.name in names else []
-    return ("the run before", before[-1]) if before else ()
-
-
 def _run_page(opened: OpenRun, charted: Sequence[ArchivedRun], other: tuple[str, ...]) -> PageResponse:
-    """Return the same page as the file, but with a script that asks the server."""
+    """Return the page of the stored file, but with a script that asks the server.
+
+    ``other`` is a description and the name of the run that this one is best compared with, if any.
+    """
     run = opened.run
     history = history_charts(charted, run.headline[0]) if run.headline else []
     context = page_context(opened.report, opened.examples(), manifest=run.manifest, history=history)

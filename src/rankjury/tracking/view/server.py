@@ -336,8 +336,5 @@ class _Handler(BaseHTTPRequestHandler):
         """Do not ask the client to go on sending."""
         return True
 
-    def log_request(self, code: int | str = "-", size: int | str = "-") -> None:
-        """Log no request."""
-
     def log_message(self, format: str, *args: Any) -> None:
         """Log nothing: standard output is for the address alone."""
