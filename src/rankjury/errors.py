@@ -241,10 +241,6 @@ class EngineLost(DataError):  # noqa: N818
     """An engine cannot be reached any more: sending it the next query is useless."""
 
 
-_MAX_REASON = 200
-"""Characters of a library's message that are shown; some quote the whole file."""
-
-
 @contextmanager
 def guard_reading(where: str, format: str | None = None, *, expected: str = "a whole file") -> Iterator[None]:
     """Turn any error raised while a file, or a frame of another library, is read into a DataError with its place.
@@ -304,6 +300,6 @@ def _reason(error: BaseException) -> str:
     if type(error).__name__ == "PanicException":
         return "its data is damaged"
     text = (getattr(error, "strerror", None) or str(error)).strip().partition("\n")[0].strip()
-    if len(text) > _MAX_REASON:
-        text = f"{text[:_MAX_REASON]}…"
+    if len(text) > 200:  # some quote the whole file
+        text = f"{text[:200]}…"
     return text or type(error).__name__

@@ -1,12 +1,12 @@
-"""Gold and Ranking: what should have come back, and what did; and Vectors.
+"""Gold (relevant items), Ranking (retrieved items) and Vectors.
 
 All are frozen and their arrays read-only. Rows are grouped by query (CSR: the rows of the i-th query are
-``starts[i]:starts[i + 1]``). Ids are compared as strings; whole-number ids are kept as such and stand for their
-decimal form. Items that are row numbers, because vectors came without ids, have the type ``ROW_NUMBER``: they equal
-their decimal form too, but equal scores put them in the order of their numbers, 2 before 10 (``sort_key``).
+``starts[i]:starts[i + 1]``). Ids are compared as strings; whole-number ids keep their type and equal their decimal
+form. Items that are row numbers, because vectors came without ids, have the type ``ROW_NUMBER``: they equal their
+decimal form too, but with equal scores they are ordered as numbers, 2 before 10 (``sort_key``).
 
-Small blocks keep their arrays within the processor's cache, which is worth more than the threads. Nothing that comes
-out depends on the size of a block or on the number of threads.
+Small blocks keep their arrays within the processor's cache, which saves more time than the threads. No result depends
+on the size of a block or on the number of threads.
 """
 
 import os
@@ -170,12 +170,12 @@ class Gold(ReadOnlyArrays):
 
     @cached_property
     def remembered(self) -> dict[str, Any]:
-        """What judging found of the gold alone, by name: system after system is evaluated against the same one."""
+        """Cache of what judging derives from the gold alone, by name: all systems are judged against the same gold."""
         return {}
 
     @cached_property
     def item_places(self) -> tuple[pl.Series, Ints]:
-        """The judged items as strings, each once, ascending; and where each row's item stands among them."""
+        """The distinct judged items as strings, ascending, and the place of each row's item among them."""
         items = self.items.cast(pl.String)
         ids = items.unique().sort()
         return ids, places_in(ids, items)
@@ -187,9 +187,9 @@ class Gold(ReadOnlyArrays):
     def part(self, kept: Bools) -> "Gold":
         """Return some of the rows; queries that have none of them are omitted."""
         lengths = np.diff(np.concatenate(([0], np.cumsum(kept)))[self.starts])
-        held = lengths > 0
-        starts = np.concatenate(([0], np.cumsum(lengths[held])))
-        queries, items, grades = self.queries.filter(held), self.items.filter(kept), self.grades[kept]
+        filled = lengths > 0
+        starts = np.concatenate(([0], np.cumsum(lengths[filled])))
+        queries, items, grades = self.queries.filter(filled), self.items.filter(kept), self.grades[kept]
         highest = float(self.grades.max(initial=0.0)) if self.highest_of_whole is None else self.highest_of_whole
         return replace(self, queries=queries, starts=starts, items=items, grades=grades, highest_of_whole=highest)
 
@@ -213,7 +213,7 @@ class Ranking(ReadOnlyArrays):
     seconds: Floats | None = None
     """Time each query took, where it was measured."""
     notes: tuple[str, ...] = ()
-    """What is to be known of how it was made; told with whatever is scored of it."""
+    """Notes on how it was made, reported with all that is computed from it."""
     ranks_only: bool = False
     """``scores`` give the order and its ties only: they are negative ranks or levels, and are shown nowhere."""
     depth: int | None = None
@@ -278,7 +278,6 @@ class Vectors:
     values: Matrix = None  # type: ignore[assignment] # a dict holds both
     source: str = "vectors"
     numbered: bool = False
-    """They came without ids, and are called by the number of their row, from 0 on."""
 
     if TYPE_CHECKING:
 
@@ -297,9 +296,9 @@ class Vectors:
     def check(self) -> Self:
         """Return the same, or raise an error that names the ids that are duplicates or have numbers not finite."""
         where, names, numbers = self.source, self.ids, self.values
-        if names.is_duplicated().any():
-            twice = names.filter(names.is_duplicated()).unique(maintain_order=True)
-            raise DataError(f"duplicate ids: {listed(twice)}", where=where, expected="each id once")
+        duplicates = names.filter(names.is_duplicated()).unique(maintain_order=True)
+        if len(duplicates):
+            raise DataError(f"duplicate ids: {listed(duplicates)}", where=where, expected="each id once")
         blocks = (slice(*block) for block in cut_rows(max(len(numbers), 1), _ROWS_AT_ONCE))
         rows = np.flatnonzero(~np.concatenate([np.isfinite(numbers[block]).all(axis=1) for block in blocks]))
         if rows.size:
@@ -430,13 +429,13 @@ class Background(ReadOnlyArrays):
 
     @cached_property
     def remembered(self) -> dict[str, tuple[object, Any]]:
-        """What was worked out last, by its name, and what from: the same users are asked for by system after system."""
+        """Cache of the last result by name, with its input: all systems are evaluated for the same users."""
         return {}
 
     def histories(self, queries: pl.Series) -> tuple[Ints, Ints]:
         """Return the items that each of these users took: CSR starts and codes; none of an unknown user."""
-        of, found = self.remembered.get("histories", (None, None))
-        if not isinstance(of, pl.Series) or not of.equals(queries):
+        cached_queries, found = self.remembered.get("histories", (None, None))
+        if not isinstance(cached_queries, pl.Series) or not cached_queries.equals(queries):
             rows = places_in(self.users, queries.cast(pl.String))
             rows = np.where(rows < 0, len(self.users), rows)  # an unknown user has an empty segment, behind the others
             starts, places = gathered(np.append(self.starts, self.starts[-1]), rows)

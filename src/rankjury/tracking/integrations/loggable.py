@@ -56,15 +56,10 @@ def report_artifacts(source: Any, report: Report) -> dict[str, str]:
 
     An archived run is logged with the page that it was stored with.
     """
-    if isinstance(source, ArchivedRun) and PAGE in source.files:
-        page = source.read(PAGE).decode("utf-8", "replace")
-    else:
-        page = render_page(report)
-    return {
-        "report.json": json_text(report.to_json(queries=True)),
-        "report.md": to_comment(report),
-        "report.html": page,
-    }
+    is_stored = isinstance(source, ArchivedRun) and PAGE in source.files
+    page = source.read(PAGE).decode("utf-8", "replace") if is_stored else render_page(report)
+    content = json_text(report.to_json(queries=True))
+    return {"report.json": content, "report.md": to_comment(report), "report.html": page}
 
 
 @dataclass(frozen=True)
