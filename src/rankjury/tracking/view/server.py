@@ -336,5 +336,8 @@ class _Handler(BaseHTTPRequestHandler):
         """Do not ask the client to go on sending."""
         return True
 
+    def log_request(self, code: int | str = "-", size: int | str = "-") -> None:
+        """Log nothing; the library's method needs a request line, which a refused request may not have."""
+
     def log_message(self, format: str, *args: Any) -> None:
         """Log nothing: standard output is for the address alone."""
