@@ -29,7 +29,7 @@ from rankjury.retrieval.bench.sweep_result import Cost, SweepResult
 
 @dataclass(frozen=True, eq=False)
 class IndexSweep:
-    """An index to sweep, with the arguments of ``run_sweep``."""
+    """An index to sweep."""
 
     name: str
     bench: IndexBenchmark
@@ -49,7 +49,20 @@ class IndexSweep:
 
     def carry_out(self, journal: Journal, *, prune: bool, progress: Progress) -> SweepResult:
         """Measure the grid; what the journal holds is not measured again."""
-        return run_sweep(**vars(self), journal=journal, prune=prune, progress=progress)
+        return run_sweep(
+            self.bench,
+            self.grid,
+            name=self.name,
+            target=self.target,
+            limit_p95_ms=self.limit_p95_ms,
+            cheapest=self.cheapest,
+            rounds=self.rounds,
+            warm_up=self.warm_up,
+            concurrency=self.concurrency,
+            journal=journal,
+            prune=prune,
+            progress=progress,
+        )
 
 
 def prepare_sweeps(
