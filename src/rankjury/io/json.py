@@ -305,7 +305,7 @@ def check_numbers(
 
 
 def _may_repeat_keys(frame: pl.DataFrame, content: Octets, colons: int) -> bool:
-    """Return whether an object of the text may have a key twice.
+    """Return whether an object of the text may have a key twice, of those whose values may not be null.
 
     Where nothing is null, each object has each column's key at least once, and behind each is a colon. So with no more
     colons than that, no key occurs twice. Else, as with colons in ids, the keys are counted themselves.
