@@ -80,7 +80,7 @@ _STYLED = (
     *("markers.", "patch.", "path.", "savefig.", "text.", "xtick.", "ytick."),
 )
 """Prefixes of the settings of matplotlib that change a picture."""
-_LONGEST = 2_000
+_LONGEST = 500
 _DRAWING = Lock()
 
 
@@ -414,6 +414,7 @@ def default_style() -> Iterator[None]:
         yield
 
 
+@lru_cache(maxsize=1024)
 def shorten(text: str, points: float, size: float) -> str:
     """Return one line that the font can show, with its middle left out where it is too long."""
     glyphs = _glyphs()
@@ -436,6 +437,7 @@ def wrap_text(text: str, points: float, size: float) -> list[str]:
     return lines
 
 
+@lru_cache(maxsize=1024)  # FreeType lays text out letter by letter, and a chart asks for the same names again and again
 def font_width(text: str, size: float) -> float:
     """Return the width of a text in points."""
     font = _font()
