@@ -44,7 +44,7 @@ def compare_command(
         raise UsageError(f"--detect is {detect}", expected="a difference above 0, such as 0.01")
     asked = split_measures(measures) if measures else None
     report = options.assess_files(gold, runs, asked, scoring.resampling(), scoring, baseline or runs[0], output)
-    if not any(one.n for one in report.comparisons):
+    if not any(comparison.n for comparison in report.comparisons):
         raise DataError(
             f"under no measure is any query defined for both {report.baseline} and another system",
             where=gold,

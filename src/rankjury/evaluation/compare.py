@@ -93,7 +93,7 @@ def assess(
     slices, item_slices = list(slices), list(item_slices)
     slicing = SliceGroups.of(gold, golds.values(), slices, item_slices) if slices or item_slices else None
     shown_golds = list(golds.values()) if keep_top else []
-    judged = {id(one): list_gold(one, gold.sorted_queries, max(keep_top, GOLD_SHOWN)) for one in shown_golds}
+    judged = {id(truth): list_gold(truth, gold.sorted_queries, max(keep_top, GOLD_SHOWN)) for truth in shown_golds}
     systems = {}
     for name, ranking in rankings:
         within = NO_ITEM_GROUPS if slicing is None else slicing.item_groups[id(golds[name])]
@@ -105,30 +105,32 @@ def assess(
     estimates = estimate_systems(scores, resampling)
     for name, system in systems.items():
         if system.by_chance:  # exact: nothing was drawn that an interval could be about
-            estimates[name] = {label: replace(one, ci=None) for label, one in estimates[name].items()}
+            estimates[name] = {label: replace(estimate, ci=None) for label, estimate in estimates[name].items()}
     by_chance = frozenset(name for name, system in systems.items() if system.by_chance)
     answers = _answers(systems, golds, gold.sorted_queries, judged, keep_top) if keep_top else None
-    results = {name: SystemResult.of(one, estimates[name], random=name in by_chance) for name, one in scores.items()}
+    results = {
+        name: SystemResult.of(table, estimates[name], random=name in by_chance) for name, table in scores.items()
+    }
     for name, listed in answers.systems.items() if answers is not None else ():
         histogram = listed.histogram()
         if histogram is not None:
             results[name] = replace(results[name], sections={histogram.name: histogram})
     report = Report(results, resampling, baseline, queries=QueryData(scores, answers))
-    warnings = [one.about(name) for name, found in scores.items() for one in found.warnings]
+    warnings = [warning.about(name) for name, found in scores.items() for warning in found.warnings]
     comparable = [
         name for name in systems if baseline and golds[name] is golds[baseline] and not systems[name].by_chance
     ]
     compared = {name: scores[name].only(tested) for name in comparable}
     if baseline is not None and resampling is not None:
-        kept = [
-            one
-            for one in asked
-            if (tested is None or one.label in tested)
-            and not (one.measure.metric.of_lists or one.measure.metric.whole)  # no single query can be shown for these
+        kept = [  # no single query can be shown for measures of lists and of the whole
+            named
+            for named in asked
+            if (tested is None or named.label in tested)
+            and not (named.measure.metric.of_lists or named.measure.metric.whole)
         ]
         changes = _changes({name: systems[name] for name in comparable}, baseline, kept)
         by_system = compare_scores(pair_with_baseline(compared, baseline), resampling, relative=relative)
-        comparisons = tuple(one for some in by_system for one in some)
+        comparisons = tuple(comparison for some in by_system for comparison in some)
         report = replace(report, comparisons=comparisons, changes=tuple(changes))
     if slicing is not None:
         warnings += slicing.warnings
@@ -136,8 +138,8 @@ def assess(
         sliced = slicing.slices(scores, of_items, crossings, resampling, baseline, compared, by_chance, progress)
         report = replace(report, slices=tuple(sliced))
     if resampling is not None:
-        present = {name: one.present for name, one in systems.items() if baseline and not one.by_chance}
-        unshared = {name: int((systems[baseline].present != one).sum()) for name, one in present.items() if baseline}
+        present = {name: system.present for name, system in systems.items() if baseline and not system.by_chance}
+        unshared = {name: int((systems[baseline].present != mask).sum()) for name, mask in present.items() if baseline}
         warnings += interval_warnings(report, report.slices, unshared, len(gold.sorted_queries))
     return replace(report, warnings=with_unit(warnings, unit))
 
@@ -148,10 +150,10 @@ def _check_request(golds: Mapping[str, Gold], resampling: Resampling | None, bas
     if baseline is not None and resampling is None:
         raise UsageError("a comparison needs confidence intervals", hint="Drop --no-ci, or intervals=False.")
     first = next(iter(golds.values()))
-    for one in golds.values():
-        if one is not first and not one.sorted_queries.equals(first.sorted_queries):
+    for other in golds.values():
+        if other is not first and not other.sorted_queries.equals(first.sorted_queries):
             raise DataError(
-                f"{one.source} has other queries than {first.source}",
+                f"{other.source} has other queries than {first.source}",
                 expected="golds over the same queries",
                 hint="Evaluate them separately.",
             )
@@ -165,8 +167,8 @@ def _answers(
     keep_top: int,
 ) -> Answers:
     """Golds are called by their source where there are several."""
-    several = list({id(one): one for one in golds.values()}.values())
-    sources = [one.source for one in several]
+    several = list({id(truth): truth for truth in golds.values()}.values())
+    sources = [truth.source for truth in several]
     if len(sources) == 1:
         sources = [""]
     elif len(set(sources)) < len(sources):
@@ -174,7 +176,7 @@ def _answers(
     names = dict(zip(map(id, several), sources, strict=True))
     return Answers(
         queries.cast(pl.String),
-        {names[id(one)]: judged[id(one)] for one in several},
+        {names[id(truth)]: judged[id(truth)] for truth in several},
         {name: system.first for name, system in systems.items() if system.first is not None},
         {name: names[id(golds[name])] for name in systems},
         keep_top,
@@ -193,22 +195,22 @@ def _score(
 ) -> _System:
     """``kept``: how many items of every query are to be kept, and what is shown of the golds."""
     if isinstance(ranking, RandomRanking):
-        of_gold = [one for one in asked if not one.measure.metric.of_lists]
+        of_gold = [named for named in asked if not named.measure.metric.of_lists]
         of_items = {
             name: _by_chance(gold.part(groups.rows(number, gold.items)), ranking, of_gold, duplicates, within=True)
             for number, name in enumerate(groups.names)
         }
         scores = _by_chance(gold, ranking, asked, duplicates)
-        if of_items and (ranked := [one.label for one in of_gold if one.measure.metric.by_position]):
+        if of_items and (ranked := [named.label for named in of_gold if named.measure.metric.by_position]):
             unknown = f"{', '.join(ranked)}: undefined in slices of items, whose numbers of candidates are not known"
             warning = ReportWarning(unknown, code="no-expectation", count=len(ranked))
             scores = replace(scores, warnings=(*scores.warnings, warning))
         return _System(scores, {}, np.ones(len(scores.queries), dtype=bool), of_items, by_chance=True)
     evaluation = Evaluation.match(gold, ranking, duplicates=duplicates, background=background)
-    of_gold = [one for one in asked if not one.measure.metric.of_lists]
+    of_gold = [named for named in asked if not named.measure.metric.of_lists]
     traces = {}
     if traced:
-        traces = {one.label: Trace(evaluation.judged(one.measure), evaluation.matched.gold) for one in of_gold}
+        traces = {named.label: Trace(evaluation.judged(named.measure), evaluation.matched.gold) for named in of_gold}
     scores = evaluation.scores(asked)
     keep_top, judged = kept
     first = None

@@ -279,7 +279,7 @@ def _compared(ours: _Subject) -> tuple[_Value, float]:
     """Return the difference to the report's own baseline, as the report has it, and the baseline's mean."""
     part, _ = ours.part, ours.estimate  # an error where the slice does not have it
     rows = ours.report.comparisons if part is None else part.beside
-    found = next((one for one in rows if (one.system, one.measure) == (ours.system, ours.label)), None)
+    found = next((row for row in rows if (row.system, row.measure) == (ours.system, ours.label)), None)
     if not isinstance(found, Comparison):
         raise DataError(f"{ours.label} of {ours.system} was not compared", where=ours.report.source)
     if isnan(found.difference):
@@ -289,7 +289,7 @@ def _compared(ours: _Subject) -> tuple[_Value, float]:
 
 def _compared_across(ours: _Subject, theirs: _Subject) -> tuple[_Value, float]:
     """Compare query by query where both reports hold the queries' scores, else by their standard errors."""
-    report, resampling, one = ours.report, ours.report.resampling or Resampling(), ours.estimate
+    report, resampling, estimate = ours.report, ours.report.resampling or Resampling(), ours.estimate
     if ours.convention != theirs.convention:
         raise DataError(
             f"{ours.label} is {ours.convention} here and {theirs.convention} in {theirs.report.source}",
@@ -314,12 +314,12 @@ def _compared_across(ours: _Subject, theirs: _Subject) -> tuple[_Value, float]:
             return _Value(found.difference, found.ci, found.n, note), found.baseline_mean
         note = "not paired: a figure over all, and the reports are not over the same"
     other = theirs.estimate
-    if isnan(one.mean) or isnan(other.mean):
-        raise _undefined(ours.target, ours.system if isnan(one.mean) else theirs.system, report)
-    difference, n = one.mean - other.mean, min(one.n, other.n)
-    if isnan(one.se) or isnan(other.se):
+    if isnan(estimate.mean) or isnan(other.mean):
+        raise _undefined(ours.target, ours.system if isnan(estimate.mean) else theirs.system, report)
+    difference, n = estimate.mean - other.mean, min(estimate.n, other.n)
+    if isnan(estimate.se) or isnan(other.se):
         return _Value(difference, None, n, _caution(n, None)), other.mean
-    half = normal_quantile((1 + resampling.level) / 2) * hypot(one.se, other.se)
+    half = normal_quantile((1 + resampling.level) / 2) * hypot(estimate.se, other.se)
     return _Value(difference, (difference - half, difference + half), n, note), other.mean
 
 
@@ -333,9 +333,9 @@ def _find_subject(target: Target, system: str, report: Report) -> _Subject:
             meant = str(resolve(wanted).measure)
         except RankjuryError:
             raise UnknownName("measure or figure", wanted, known, where=where) from None
-        label = next((one for one, convention in result.conventions.items() if convention == meant), None)
+        label = next((name for name, convention in result.conventions.items() if convention == meant), None)
         if label is None:
-            alike = next((one for one in result.estimates if one.lower() == wanted.lower()), None)
+            alike = next((name for name in result.estimates if name.lower() == wanted.lower()), None)
             hint = f"Make the report with -m '{wanted}' too."
             if alike:
                 hint = f"Its {alike} follows other conventions: {result.conventions[alike]} instead of {meant}."
@@ -385,7 +385,7 @@ def target_measures(targets: Sequence[Target], recorded: Sequence[str], where: s
         except UnknownName as error:
             name, at, cut = subject.partition("@")
             near = get_close_matches(subject, recorded, cutoff=0.7)
-            near += [f"{one}{at}{cut}" for one in get_close_matches(name.lower(), METRICS.names(), cutoff=0.7)]
+            near += [f"{match}{at}{cut}" for match in get_close_matches(name.lower(), METRICS.names(), cutoff=0.7)]
             hint = f"Is it a figure of yours? Give it with --record {subject}=NUMBER."
             hint = f"Did you mean {near[0]}?" if near else hint
             raise UsageError(f"unknown measure or figure {subject!r}", where=where, hint=hint) from error

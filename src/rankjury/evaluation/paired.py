@@ -83,7 +83,7 @@ def pair_scores(system: str, scores: Scores, baseline: str, baseline_scores: Sco
     parts = ours.part(both["row"].to_numpy()), theirs.part(both["other_row"].to_numpy())
     numbers = [(~np.isnan(side.values)).sum(axis=0) for side in (ours, theirs, *parts)]
     lost = (numbers[0] > numbers[2]) | (numbers[1] > numbers[3])
-    incomplete = tuple(label for label, one in zip(matched, lost, strict=True) if one and label in ours.whole)
+    incomplete = tuple(label for label, number in zip(matched, lost, strict=True) if number and label in ours.whole)
     compared = {label: other for label, other in matched.items() if label not in incomplete}
     return ScorePair(
         *(system, baseline, parts[0].only(list(compared)), parts[1].only(list(compared.values()))),
@@ -121,13 +121,13 @@ def compare_scores(
         alike = [place for place in places if pairs[place].queries.equals(queries)]
         keys = query_keys(queries, resampling.seed)
         columns = [pairs[place].columns() for place in alike]
-        flat = [one for some in columns for one in some]
+        flat = [column for some in columns for column in some]
         compared = compare_pairs(flat, keys, resampling)
         rows = iter(add_relative_differences(compared, flat, keys, resampling) if relative else compared)
         for place, some in zip(alike, columns, strict=True):
             found[place] = [next(rows) for _ in some]
         places = [place for place in places if place not in alike]
-    corrected = iter(correct_p_values(one for some in found for one in some))
+    corrected = iter(correct_p_values(comparison for some in found for comparison in some))
     return [[next(corrected) for _ in some] for some in found]
 
 

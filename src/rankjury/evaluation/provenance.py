@@ -66,8 +66,8 @@ def differences_in(kind: str, before: Any, after: Any, *, both: bool = False) ->
 def _flat(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
     """``{"a": {"b": 1}}`` → a.b: 1; lists are values."""
     if isinstance(value, Mapping) and (value or not path):
-        for key, one in value.items():
-            yield from _flat(one, f"{path}.{key}" if path else str(key))
+        for key, inner in value.items():
+            yield from _flat(inner, f"{path}.{key}" if path else str(key))
     else:
         yield path, value
 
@@ -209,7 +209,7 @@ class _Side:
     def prepared(self) -> Mapping[str, Any]:
         """What was done to the vectors of the files: another treatment makes other vectors of the same model."""
         done = self.index.get("vectors") or _table(self.facts.get("vectors"))
-        return {name: one for name, one in done.items() if name != "filter"}
+        return {name: treatment for name, treatment in done.items() if name != "filter"}
 
 
 def _traces(

@@ -206,7 +206,7 @@ class SystemResult:
     def scores_from(self, ids: pl.Series, values: Floats, source: str) -> Scores:
         """Return scores that were stored: ``values`` has one row per query and one column per measure."""
         measures = {label: self.measures[label] for label in self.labels}
-        metrics = {label: one.metric for label, one in measures.items() if one is not None}
+        metrics = {label: measure.metric for label, measure in measures.items() if measure is not None}
         return Scores(
             ids,
             self.labels,
@@ -302,7 +302,7 @@ class QueryData:
 
     def only(self, labels: Sequence[str]) -> "QueryData":
         """Return the data with the scores of some measures."""
-        found = replace(self, scores={name: one.only(labels) for name, one in self.scores.items()})
+        found = replace(self, scores={name: table.only(labels) for name, table in self.scores.items()})
         if "top" in vars(self):  # computed, or read from a report that has the lists alone
             vars(found)["top"] = self.top
         return found
@@ -311,7 +311,7 @@ class QueryData:
     def top(self) -> dict[str, tuple[tuple[str, ...], ...]]:
         """By system, the first items of every query, where they are known."""
         answers = self.answers
-        return {} if answers is None else {name: one.tuples(answers.depth) for name, one in answers.systems.items()}
+        return {} if answers is None else {name: lists.tuples(answers.depth) for name, lists in answers.systems.items()}
 
     @property
     def texts(self) -> dict[str, str]:

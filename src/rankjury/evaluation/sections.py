@@ -54,7 +54,7 @@ class ReportWarning(Record):
 
 def with_unit(warnings: Iterable[ReportWarning], unit: tuple[str, str] = QUERIES) -> tuple[ReportWarning, ...]:
     """Return warnings with the words for a query and for queries filled in."""
-    return tuple(one.with_unit(*unit) for one in warnings)
+    return tuple(warning.with_unit(*unit) for warning in warnings)
 
 
 def as_warnings(texts: Iterable[str], code: str) -> list[ReportWarning]:
@@ -64,18 +64,18 @@ def as_warnings(texts: Iterable[str], code: str) -> list[ReportWarning]:
 
 def merge_warnings(warnings: Iterable[ReportWarning], systems: Sequence[str]) -> list[str]:
     """Return warnings as lines to show: each once, and what holds of three or more systems in one line."""
-    distinct = list(dict.fromkeys(replace(one, code="", count=None) for one in warnings))
+    distinct = list(dict.fromkeys(replace(warning, code="", count=None) for warning in warnings))
     owners: dict[str, list[str]] = {}
-    for one in distinct:
-        if one.system is not None:
-            owners.setdefault(one.text, []).append(one.system)
+    for warning in distinct:
+        if warning.system is not None:
+            owners.setdefault(warning.text, []).append(warning.system)
     lines = []
-    for one in distinct:
-        names = owners[one.text] if one.system is not None else []
+    for warning in distinct:
+        names = owners[warning.text] if warning.system is not None else []
         if len(names) < _MANY:
-            lines.append(str(one))
-        elif one.system == names[0]:
-            lines.append(f"{', '.join(names) if len(names) < len(systems) else 'all systems'}: {one.text}")
+            lines.append(str(warning))
+        elif warning.system == names[0]:
+            lines.append(f"{', '.join(names) if len(names) < len(systems) else 'all systems'}: {warning.text}")
     return lines
 
 
@@ -279,7 +279,7 @@ def measure_stability(queries: pl.Series, scores: Floats, norms: Floats, *, k: i
         queries=QuerySimilarities(
             tuple(map(str, queries)),
             top1,
-            np.array([one.mean for one in spreads], dtype=np.float64),
-            np.array([one.std for one in spreads], dtype=np.float64),
+            np.array([spread.mean for spread in spreads], dtype=np.float64),
+            np.array([spread.std for spread in spreads], dtype=np.float64),
         ),
     )

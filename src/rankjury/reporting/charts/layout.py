@@ -150,7 +150,7 @@ def linear_ticks(low: float, high: float, most: int) -> list[float]:
     most = max(2, most)
     power = 10.0 ** floor(log10((high - low) / most))
     finer: list[float] = []
-    for step in (power * one * ten for ten in (1.0, 10.0) for one in _STEPS):
+    for step in (power * digit * ten for ten in (1.0, 10.0) for digit in _STEPS):
         ticks = _multiples(low, high, step)
         if len(ticks) < 2 and finer:
             return [finer[0], finer[-1]]

@@ -370,12 +370,12 @@ def _add_labels(axes: "Axes", chart: Scatter) -> None:
         return left, bottom, right, top
 
     points = chart.to_label()
-    names = [shorten(one.name if one.label is None else one.label, 0.25 * ROOM, _LABEL) for one in points]
+    names = [shorten(point.name if point.label is None else point.label, 0.25 * ROOM, _LABEL) for point in points]
     sizes = [(font_width(name, _LABEL) + 1.0, _LABEL) for name in names]
     spots = [spot(point.x, point.y) for point in points]
     ringed = [point for ring in chart.rings for point in ring.points]
     taken = [extent(text.get_window_extent()) for text in axes.texts]
-    taken += [_around(spot(one.x, one.y), 0.55 * _RING if one in ringed else _MARKER) for one in chart.points]
+    taken += [_around(spot(point.x, point.y), 0.55 * _RING if point in ringed else _MARKER) for point in chart.points]
     lines = [[spot(point.x, point.y) for point in line] for line in chart.lines]
     avoided = [box for line in lines for box in _along(line)]
     places = place_labels(spots, sizes, extent(axes.bbox.padded(6)), taken, gap=_GAP, avoided=avoided)
@@ -491,7 +491,7 @@ def new_figure(
     from matplotlib.layout_engine import ConstrainedLayoutEngine
     from matplotlib.lines import Line2D
 
-    styles = [series_style(chart, one, line=lines) for one in range(len(chart.series))] if legend else []
+    styles = [series_style(chart, number, line=lines) for number in range(len(chart.series))] if legend else []
     styles += more.values()
     names = [*(chart.series if legend else ()), *more]
     shown = [shorten(name, ROOM - _HANDLE, TEXT) for name in names]

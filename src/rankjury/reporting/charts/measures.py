@@ -65,18 +65,22 @@ def differences_chart(report: Report) -> DotPlot | None:
     """
     compared = [comparison for comparison in report.comparisons if isfinite(comparison.difference)]
     headline = [label for label in report.headline if label in report.labels] or report.labels
-    measures = [label for label in headline if any(one.measure == label for one in compared)]
+    measures = [label for label in headline if any(comparison.measure == label for comparison in compared)]
     if not measures:
         return None
-    no_shares = {one.measure for one in compared if not all(0.0 <= end <= 1.0 for end in (one.mean, one.baseline_mean))}
+    no_shares = {
+        comparison.measure
+        for comparison in compared
+        if not all(0.0 <= end <= 1.0 for end in (comparison.mean, comparison.baseline_mean))
+    }
     shown = [label for label in measures if label not in no_shares] or measures[:1]
-    systems = [name for name in report.systems if any(one.system == name for one in compared)]
+    systems = [name for name in report.systems if any(comparison.system == name for comparison in compared)]
     shown = shown[: max(1, _MOST_DOTS // len(systems))]
     baseline = report.baseline or "the baseline"
     rows = []
     for label in shown:
         lower = report.lower_is_better(label)
-        found = {one.system: one for one in compared if one.measure == label}
+        found = {comparison.system: comparison for comparison in compared if comparison.measure == label}
         dots = _difference_dots(report, systems, found, {name: f"{name}, {label}" for name in systems})
         rows.append(DotRow(label, dots, "less is better" if lower else ""))
     better = "" if all(map(report.lower_is_better, shown)) else " (right is better)"
@@ -256,19 +260,23 @@ def _difference_dots(
     """Return the dots of comparisons; of a single system, green and red say better and worse."""
     dots = []
     for series, name in enumerate(systems):
-        if (one := comparisons.get(name)) is None:
+        if (comparison := comparisons.get(name)) is None:
             continue
-        muted = not one.is_significant(report.level)
-        tone: Tone = "" if len(systems) > 1 else "even" if muted or not finite_or_none(one.gain) else "good"
-        tone = "bad" if tone == "good" and one.gain < 0 else tone
-        difference, (low, high) = finite_or_none(one.difference), one.ci or (None, None)
-        shown = format_difference(nan if difference is None else difference, one.ci)
+        muted = not comparison.is_significant(report.level)
+        tone: Tone = "" if len(systems) > 1 else "even" if muted or not finite_or_none(comparison.gain) else "good"
+        tone = "bad" if tone == "good" and comparison.gain < 0 else tone
+        difference, (low, high) = finite_or_none(comparison.difference), comparison.ci or (None, None)
+        shown = format_difference(nan if difference is None else difference, comparison.ci)
         known = [f"{titles[name]}: {shown}"]
-        if isfinite(one.mean) and isfinite(one.baseline_mean):
-            means = (format_value(mean, interval_decimals(one.ci)) for mean in (one.mean, one.baseline_mean))
+        if isfinite(comparison.mean) and isfinite(comparison.baseline_mean):
+            means = (
+                format_value(mean, interval_decimals(comparison.ci))
+                for mean in (comparison.mean, comparison.baseline_mean)
+            )
             known.append(" against ".join(means))
-        known += [] if one.whole else [f"{one.better:,} better, {one.equal:,} equal, {one.worse:,} worse"]
-        title = "; ".join([*known, f"n {one.n:,}"])
+        if not comparison.whole:
+            known.append(f"{comparison.better:,} better, {comparison.equal:,} equal, {comparison.worse:,} worse")
+        title = "; ".join([*known, f"n {comparison.n:,}"])
         dots.append(Dot(difference, low, high, series, muted, tone, title, shown))
     return tuple(dots)
 
@@ -382,7 +390,9 @@ def curves_grid(report: Report) -> ChartGrid:
     known = any(low is not None for chart in charts for line in chart.lines for low in line.lows)
     drawn = "bars" if all(len(chart.x_names) == 1 for chart in charts) else "bands"
     notes = [f"Mean over {grid.over}" + (f"; {drawn}: {format_percent(report.level)} interval" if known else "")]
-    cut = [one.name for one, chart in zip(measures, charts, strict=True) if chart.y_range and chart.y_range[0] > 0]
+    cut = [
+        measure.name for measure, chart in zip(measures, charts, strict=True) if chart.y_range and chart.y_range[0] > 0
+    ]
     if cut:
         notes.append(f"Vertical axes that do not begin at 0: {'all' if len(cut) == len(charts) else ', '.join(cut)}")
     if len(grid.measures) > len(charts):
@@ -425,7 +435,7 @@ def recommenders_grid(report: Report) -> ChartGrid:
         raise UsageError("the report is of no log", expected="a gold of the kind interactions")
     measure, slices = _tiers(report)
     grid = cutoff_grid(report) if any("@" in label for label in report.labels) else None
-    measures = [one for one in grid.measures if len(grid.ks_of(one)) > 1][:_MOST_CUTS] if grid else []
+    measures = [measure for measure in grid.measures if len(grid.ks_of(measure)) > 1][:_MOST_CUTS] if grid else []
     notes = [
         f"Evaluated on {interactions.window}",
         "tiers are of training interactions" if slices else "",
@@ -433,7 +443,11 @@ def recommenders_grid(report: Report) -> ChartGrid:
         f"lines and bands: {format_percent(report.level)} intervals"
         if report.resampling and (slices or measures)
         else "",
-        *(f"{one.name}: {one.spelling}" for one in measures if "(" in one.spelling and one.name != one.spelling),
+        *(
+            f"{measure.name}: {measure.spelling}"
+            for measure in measures
+            if "(" in measure.spelling and measure.name != measure.spelling
+        ),
     ]
     parts: list[tuple[DotPlot | LineChart, ...]] = [(_tier_chart(report, slices, measure),)] if slices else []
     parts += [(_exposure_chart(report),)] if report.sections_of(Exposure) else []

@@ -118,7 +118,7 @@ def sweeps_chart(sweeps: Sequence["SweepResult"], by: Sequence["Cost"] = ()) -> 
         points += found.values()
         choice = sweep.cheapest(by=by[group] if by else "p95") if sweep.aims else None
         if choice is not None and choice.outcome != "none":
-            chosen = [found[id(one)] for one in (choice.point, *choice.rivals) if one is not None]
+            chosen = [found[id(setting)] for setting in (choice.point, *choice.rivals) if setting is not None]
             rings.append(Ring(_OUTCOMES[choice.outcome], tuple(chosen), faint=choice.outcome != "sure"))
     ks = sorted({sweep.k for sweep in sweeps})
     targets = dict.fromkeys(sweep.target for sweep in sweeps if sweep.target is not None)
@@ -127,7 +127,7 @@ def sweeps_chart(sweeps: Sequence["SweepResult"], by: Sequence["Cost"] = ()) -> 
     return _scatter(
         points,
         "p95",
-        title=", ".join(f"{one.name} ({one.engine}, {one.items:,} × {one.dimensions:,})" for one in sweeps),
+        title=", ".join(f"{sweep.name} ({sweep.engine}, {sweep.items:,} × {sweep.dimensions:,})" for sweep in sweeps),
         description=f"{recall.capitalize()} and P95 latency of {plural(len(points), 'setting', 'settings')}; up and "
         "left is better.",
         y_label=recall,
@@ -151,7 +151,7 @@ def _setting_point(setting: "Setting", name: str, names: Sequence[str], group: i
         on_frontier,
         title=f"{setting.title}: recall {format_with_interval(setting.recall, setting.recall_ci)}, p95 "
         f"{format_with_interval(setting.p95.ms, setting.p95.ci)} ms",
-        label="/".join(_format_setting(values[one]) for one in names),
+        label="/".join(_format_setting(values[param]) for param in names),
         group=group,
         line=f"{group} {setting.build_title}",
     )
@@ -337,14 +337,14 @@ def drift_chart(report: Report) -> DotPlot | None:
 
 
 def _dot(drift: Drift, name: str, system: str, series: int) -> Dot | None:
-    one = next((one for one in drift.moved if one.figure == name), None)
-    if one is None:
+    moved = next((change for change in drift.moved if change.figure == name), None)
+    if moved is None:
         return None
-    change = one.change if isfinite(one.change) else None
+    change = moved.change if isfinite(moved.change) else None
     shown = NO_VALUE if change is None else format_percent(change, 2, signed=True) if change else "0 %"
-    shown += "*" if change is not None and one.relative_to == "mean" else ""
-    old, new = (f"{value:.4g}".replace("-", "−") if isfinite(value) else NO_VALUE for value in (one.old, one.new))
-    within = {True: "within", False: "beyond", None: "cannot be judged"}[one.within]
+    shown += "*" if change is not None and moved.relative_to == "mean" else ""
+    old, new = (f"{value:.4g}".replace("-", "−") if isfinite(value) else NO_VALUE for value in (moved.old, moved.new))
+    within = {True: "within", False: "beyond", None: "cannot be judged"}[moved.within]
     title = f"{system}, {name}: {shown} ({old} → {new}), {within}"
     # Where other queries were asked before, the paired value is another one, and its interval is not the dot's.
     measure = "top1" if name == "top1 mean" else name

@@ -258,7 +258,7 @@ class Scatter(_Titled):
         def rank(point: ScatterPoint) -> int:
             return 0 if point in chosen else 1 if point.on_frontier else 2
 
-        return sorted((one for one in self.points if self.labelled or rank(one) < 2), key=rank)
+        return sorted((point for point in self.points if self.labelled or rank(point) < 2), key=rank)
 
     def xs(self) -> list[float]:
         return _known([end for point in self.points for end in (point.x, *(point.x_ends or ()))])

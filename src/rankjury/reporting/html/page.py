@@ -277,7 +277,7 @@ def _slices(report: Report, labels: Sequence[str]) -> PageSlices | None:
     if report.baseline and len(tables) > 1:
         against = f"than {report.baseline} in the slice, beyond chance with all slices considered"
         notes.append(f"Marks: ▲ better, ▼ worse {against}.")
-    return PageSlices(tuple(drawn), {report.both_names(label): one for label, one in tables.items()}, tuple(notes))
+    return PageSlices(tuple(drawn), {report.both_names(label): table for label, table in tables.items()}, tuple(notes))
 
 
 def _blocks(report: Report, history: Sequence[Chart]) -> Iterator[PageBlock]:
@@ -377,7 +377,11 @@ def _worst_first(report: Report, label: str, systems: Sequence[str]) -> list[Sli
 
 def _compared(part: Slice, label: str) -> dict[str, Comparison]:
     """Return the comparisons with the baseline in a slice under a measure, by system."""
-    return {one.system: one for one in part.beside if isinstance(one, Comparison) and one.measure == label}
+    return {
+        comparison.system: comparison
+        for comparison in part.beside
+        if isinstance(comparison, Comparison) and comparison.measure == label
+    }
 
 
 def _slice_row(

@@ -26,7 +26,7 @@ from rankjury.reporting.html.query_data import LONGEST_TEXT, QueryDetails, round
 BLOCK = 100
 _LEVEL = 6
 """Of deflate: 9 would take twice as long for a hundredth less."""
-_LETTERS = np.frombuffer(bytes(one for one in range(0x23, 0x7F) if one != 0x5C)[:90], dtype=np.uint8)
+_LETTERS = np.frombuffer(bytes(code for code in range(0x23, 0x7F) if code != 0x5C)[:90], dtype=np.uint8)
 BASE = len(_LETTERS)
 """From # on, without the backslash; the page's script reads it back."""
 _DIGITS, _OF_SMALLEST, _MOST_DIGITS = 4, 2, 13

@@ -53,7 +53,7 @@ class QueryDetails:
         return cls(
             ids,
             [shorten_text(texts.get(id_)) for id_ in ids],
-            {name: {label: one[label] for label in one.by_query.labels} for name, one in report.scores.items()},
+            {name: {label: table[label] for label in table.by_query.labels} for name, table in report.scores.items()},
             {part.name: list(part.rows) for part in report.slices if part.of == "queries"},
             report.names,
             report.answers,
@@ -121,7 +121,9 @@ def keyword_results(report: Report) -> dict[str, dict[str, Any]]:
         name: {
             looked["query"]: {
                 "asked": looked["keywords"],
-                "results": {one["item"]: {"has": one["has"], "lacks": one["lacks"]} for one in looked["results"]},
+                "results": {
+                    result["item"]: {"has": result["has"], "lacks": result["lacks"]} for result in looked["results"]
+                },
             }
             for looked in section.to_json()["queries"]
         }

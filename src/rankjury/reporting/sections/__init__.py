@@ -71,4 +71,4 @@ def render_sections(report: Report, writer: str) -> list[tuple[str, SectionBlock
         block = None if render is None else render(report, writer in _BRIEF)
         if block is not None and (not block.only or writer in block.only):
             found.append((name, block))
-    return sorted(found, key=lambda one: (one[1].order, one[0]))
+    return sorted(found, key=lambda pair: (pair[1].order, pair[0]))

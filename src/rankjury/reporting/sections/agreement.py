@@ -78,15 +78,19 @@ def render_agreement(report: Report, brief: bool) -> SectionBlock | None:
     found = report.sections_of(Agreement)
     if not found:
         return None
-    compared = any(one.difference is not None for of in found.values() for one in of.figures.values())
+    compared = any(correlation.difference is not None for of in found.values() for correlation in of.figures.values())
     header = ["similarities", "agreement", *(["difference"] if compared else [])]
     rows = []
     for name in next(iter(found.values())).figures:
         rows.append([_TITLES[name], *[""] * (len(header) - 1)])
         for system, agreement in found.items():
-            one = agreement.figures[name]
-            value = NO_VALUE if isnan(one.value) else format_with_interval(one.value, one.ci)
-            difference = "" if one.difference is None else _format_signed(one.difference, one.difference_ci, _DECIMALS)
+            correlation = agreement.figures[name]
+            value = NO_VALUE if isnan(correlation.value) else format_with_interval(correlation.value, correlation.ci)
+            difference = (
+                ""
+                if correlation.difference is None
+                else _format_signed(correlation.difference, correlation.difference_ci, _DECIMALS)
+            )
             rows.append([f"  {system}", value, *([difference] if compared else [])])
     table = make_table(header, rows, wraps=(0,), notes=list(_pairs_lines(found)))
     return SectionBlock("Similarities", [table], order=10)
@@ -95,9 +99,10 @@ def render_agreement(report: Report, brief: bool) -> SectionBlock | None:
 def _pairs_lines(found: Mapping[str, Agreement]) -> Iterator[str]:
     """Yield over which pairs, system by system where these differ."""
     lines: dict[str, list[str]] = {}
-    for system, one in found.items():
-        left_out = f", {one.left_out:,} more unknown to one side" if one.left_out else ""
-        line = f"over {plural(one.pairs, 'pair', 'pairs')} {one.about} ({plural(one.queries, 'query', 'queries')})"
+    for system, agreement in found.items():
+        left_out = f", {agreement.left_out:,} more unknown to one side" if agreement.left_out else ""
+        pairs, queries = plural(agreement.pairs, "pair", "pairs"), plural(agreement.queries, "query", "queries")
+        line = f"over {pairs} {agreement.about} ({queries})"
         lines.setdefault(line + left_out, []).append(system)
     for line, systems in lines.items():
         yield line if len(lines) == 1 else f"{', '.join(systems)}: {line}"

@@ -104,9 +104,9 @@ def _churn_line(churn: Churn) -> str:
 def _churn_table(churn: Churn) -> TextTable:
     """Return the queries whose first items changed most."""
     rows = []
-    for one in churn.most:
-        items = (" ".join(names) or NO_VALUE for names in (one.gone, one.new))
-        rows.append([one.query, format_value(one.overlap, 2), format_value(one.rbo, 2), *items])
+    for change in churn.most:
+        items = (" ".join(names) or NO_VALUE for names in (change.gone, change.new))
+        rows.append([change.query, format_value(change.overlap, 2), format_value(change.rbo, 2), *items])
     header = ["query", "overlap", "RBO", "gone", "new"]
     return make_table(header, rows, text=(0, 3, 4), wraps=(0, 3, 4), title=_churn_line(churn))
 

@@ -42,7 +42,10 @@ def render_stability(report: Report, brief: bool) -> SectionBlock | None:
     if not found:
         return None
     header = ["system", "top-1 similarity", f"top-{next(iter(found.values())).k} similarity", "vector length"]
-    rows = [[name, *map(_format_spread, (one.top1, one.topk, one.norm))] for name, one in found.items()]
+    rows = [
+        [name, *map(_format_spread, (stability.top1, stability.topk, stability.norm))]
+        for name, stability in found.items()
+    ]
     return SectionBlock(
         "Similarities", [make_table(header, rows, wraps=(0,))], charts=lambda: top1_charts(report), order=51
     )
@@ -56,7 +59,7 @@ def render_examples(report: Report, brief: bool) -> SectionBlock | None:
         for kind, title in (("success", "Best"), ("failure", "Worst")):
             chosen = [example for example in examples if example.kind == kind][:_EXAMPLES_SHOWN]
             if chosen:
-                lines += [f"{title} queries of {system}:", *(f"  {_example_line(one)}" for one in chosen)]
+                lines += [f"{title} queries of {system}:", *(f"  {_example_line(example)}" for example in chosen)]
     return SectionBlock("Examples", lines=lines, order=53, only=_NOT_ON_PAGE) if lines else None
 
 
@@ -69,7 +72,7 @@ def render_hints(report: Report, brief: bool) -> SectionBlock | None:
     for hint in hints if brief else ():
         patterns.setdefault(hint.figure, []).append(hint)
     for found in patterns.values():
-        others = ", ".join(dict.fromkeys(one.system for one in found[:-1]))
+        others = ", ".join(dict.fromkeys(hint.system for hint in found[:-1]))
         lines.append(f"Hint: {found[-1]}" + (f" (so with {others})" if others else ""))
     return SectionBlock("Hints", lines=lines, order=54) if lines else None
 
@@ -77,19 +80,19 @@ def render_hints(report: Report, brief: bool) -> SectionBlock | None:
 def _index_table(indexes: Mapping[str, IndexResult]) -> TextTable:
     """Return one row per index."""
     rows = []
-    for name, one in indexes.items():
-        given = ", ".join(f"{param} {value}" for param, value in one.given.items())
-        ci = "" if one.recall.ci is None else f" [{one.recall.ci[0]:.3f}, {one.recall.ci[1]:.3f}]"
-        recall = [f"{one.recall.mean:.3f}{ci}", f"{one.recall.p5:.3f}"] if one.recall.n > 0 else [NO_VALUE] * 2
-        timed = None if one.latency is None else one.latency.index_only or one.latency.end_to_end
+    for name, index in indexes.items():
+        given = ", ".join(f"{param} {value}" for param, value in index.given.items())
+        ci = "" if index.recall.ci is None else f" [{index.recall.ci[0]:.3f}, {index.recall.ci[1]:.3f}]"
+        recall = [f"{index.recall.mean:.3f}{ci}", f"{index.recall.p5:.3f}"] if index.recall.n > 0 else [NO_VALUE] * 2
+        timed = None if index.latency is None else index.latency.index_only or index.latency.end_to_end
         rows.append(
             [
                 name,
-                f"{one.engine} ({given})" if given else one.engine,
+                f"{index.engine} ({given})" if given else index.engine,
                 *recall,
-                NO_VALUE if one.own_exact is None else f"{one.own_exact.mean:.3f}",
-                f"{one.build_seconds * 1000:.0f} ms" if one.build_seconds < 1 else f"{one.build_seconds:.1f} s",
-                _format_size(one.size_bytes),
+                NO_VALUE if index.own_exact is None else f"{index.own_exact.mean:.3f}",
+                f"{index.build_seconds * 1000:.0f} ms" if index.build_seconds < 1 else f"{index.build_seconds:.1f} s",
+                _format_size(index.size_bytes),
                 NO_VALUE if timed is None else _format_ms(timed.p95.ms),
             ]
         )
@@ -100,12 +103,14 @@ def _index_table(indexes: Mapping[str, IndexResult]) -> TextTable:
 
 def _latency_table(indexes: Mapping[str, IndexResult]) -> TextTable:
     """Return one row per way of asking, with and, where that is too wide, without intervals."""
-    timed = {name: one.latency for name, one in indexes.items() if one.latency is not None}
+    timed = {name: index.latency for name, index in indexes.items() if index.latency is not None}
     loops: list[tuple[str, str, Latency]] = []
-    for name, one in timed.items():
-        ways = [("search alone", one.index_only), ("end to end", one.end_to_end)]
-        ways += [(plural(each.concurrency, "caller", "callers"), each) for each in one.closed if each.concurrency > 1]
-        ways += [(f"{one.open.rate:g} a second", one.open)] if one.open is not None else []
+    for name, latency in timed.items():
+        ways = [("search alone", latency.index_only), ("end to end", latency.end_to_end)]
+        ways += [
+            (plural(each.concurrency, "caller", "callers"), each) for each in latency.closed if each.concurrency > 1
+        ]
+        ways += [(f"{latency.open.rate:g} a second", latency.open)] if latency.open is not None else []
         loops += [(name, way, loop) for way, loop in ways if loop is not None]
     header = ["index", "asked", "p50 ms", "p95 ms", "p99 ms", "max ms", "queries/s", "failed"]
     layouts = []
@@ -122,9 +127,13 @@ def _clock_notes(timed: Sequence[IndexLatency]) -> list[str]:
     """Return what the clock itself costs, and what end to end includes."""
     if not timed:
         return []
-    loops = [loop for one in timed for loop in (one.index_only or one.end_to_end, one.end_to_end, *one.closed)]
+    loops = [
+        loop
+        for latency in timed
+        for loop in (latency.index_only or latency.end_to_end, latency.end_to_end, *latency.closed)
+    ]
     overhead, collected = max(loop.overhead_us for loop in loops), sum(loop.gc_ms for loop in loops)
-    whole = " or ".join(dict.fromkeys(" + ".join(one.includes) for one in timed))
+    whole = " or ".join(dict.fromkeys(" + ".join(latency.includes) for latency in timed))
     return [
         f"each query alone, {loops[0].n:,} times in all; end to end: {whole}; "
         f"the clock itself {overhead:.1f} µs a query; garbage collection {collected:.1f} ms in all"
@@ -149,8 +158,8 @@ def _filters_table(indexes: Mapping[str, IndexResult]) -> TextTable:
             NO_VALUE if isnan(part.recall) else f"{part.recall:.3f}",
             _format_ms(part.p95_ms),
         ]
-        for name, one in indexes.items()
-        for part in one.filters
+        for name, index in indexes.items()
+        for part in index.filters
     ]
     header = ["index", "filter", "items pass", "queries", "ANN recall", "p95 ms"]
     return make_table(header, rows, text=(0, 1), wraps=(0, 1))
@@ -164,13 +173,13 @@ def _format_spread(spread: MeanStd) -> str:
 
 def _lines(indexes: Mapping[str, IndexResult]) -> Iterator[str]:
     """Yield what causes a loss; whether cosine and inner product agree; what proves how it was searched."""
-    for name, one in indexes.items():
-        if one.loss is not None and not isnan(one.loss.index.mean):
-            yield f"{name}: {_format_loss(one.loss, filtered=bool(one.filters))}"
-        if one.equivalence is not None and one.equivalence.differing:
-            yield f"{name}: {_format_differing(one.equivalence)}"
-        yield from (f"{name}: {note}" for note in one.facts.get("notes", ()))
-    agreeing = [name for name, one in indexes.items() if one.equivalence and not one.equivalence.differing]
+    for name, index in indexes.items():
+        if index.loss is not None and not isnan(index.loss.index.mean):
+            yield f"{name}: {_format_loss(index.loss, filtered=bool(index.filters))}"
+        if index.equivalence is not None and index.equivalence.differing:
+            yield f"{name}: {_format_differing(index.equivalence)}"
+        yield from (f"{name}: {note}" for note in index.facts.get("notes", ()))
+    agreeing = [name for name, index in indexes.items() if index.equivalence and not index.equivalence.differing]
     if agreeing:
         yield f"cosine and inner product rank alike on normalised vectors: {', '.join(agreeing)}"
 

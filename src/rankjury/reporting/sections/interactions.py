@@ -76,14 +76,14 @@ def _signs_legend(report: Report, where: str, labels: Sequence[str]) -> str:
 
 def _board(report: Report) -> TextTable:
     """Systems down, measures across; with the first one's interval, and what differs from the baseline marked."""
-    shown = {(one.system, one.measure): one for one in report.comparisons}
+    shown = {(comparison.system, comparison.measure): comparison for comparison in report.comparisons}
     beyond = _beyond_accuracy(report)
     rows = []
     for system, estimates in report.estimates.items():
         cells = []
         for place, label in enumerate(report.labels):
-            one = shown.get((system, label))
-            sign = _sign(one, report, beyond=label in beyond)
+            comparison = shown.get((system, label))
+            sign = _sign(comparison, report, beyond=label in beyond)
             text = format_estimate(estimates[label]) if place == 0 else _format_mean(estimates[label])
             cells.append(text + sign)
         rows.append([system, *cells])
@@ -127,11 +127,11 @@ def split_line(about: Interactions) -> str:
 def windows_table(about: Interactions) -> TextTable:
     """Return rows, users and items of each window of the log, and those of whom training has nothing."""
     rows = []
-    for name, one in about.windows.items():
-        cold = (None, None) if name == "train" else (one.cold_users, one.cold_items)
-        numbers = (one.rows, one.users, one.items, *cold)
+    for name, window in about.windows.items():
+        cold = (None, None) if name == "train" else (window.cold_users, window.cold_items)
+        numbers = (window.rows, window.users, window.items, *cold)
         cells = ["–" if number is None else f"{number:,}" for number in numbers]
-        span = f"{one.begin[:10]} – {one.end[:10]}" if one.begin and one.end else ""
+        span = f"{window.begin[:10]} – {window.end[:10]}" if window.begin and window.end else ""
         rows.append([name, *cells, span])
     header = ["window", "rows", "users", "items", "new users", "new items", "from – to"]
     return make_table(header, rows, text=(0, 6), fixed=1, notes=["new: of whom training has nothing."])
@@ -144,7 +144,7 @@ def _tiers_table(report: Report, label: str, *, ends: bool) -> TextTable:
     rows = []
     for part in parts:
         numbers = {part.estimates[name][label].n for name in systems}
-        n = "–".join(f"{one:,}" for one in sorted({min(numbers), max(numbers)}))
+        n = "–".join(f"{number:,}" for number in sorted({min(numbers), max(numbers)}))
         cells = (_cell(part, name, label, report, ends=ends, beyond=beyond) for name in systems)
         rows.append([part.name, n, *cells])
     title = f"{report.both_names(label)} by tier of training interactions"
@@ -174,9 +174,9 @@ def _exposure_table(found: Mapping[str, Exposure]) -> TextTable:
     first = next(iter(found.values()))
     nearest = (min(range(len(first.edges)), key=lambda place: abs(first.edges[place] - share)) for share in _SHARES)
     places = list(dict.fromkeys(nearest))
-    for name, one in found.items():
-        shares = [format_percent(sum(one.recommended[: place + 1]), 0) for place in places]
-        rows.append([name, *shares, f"{one.distinct:,}"])
+    for name, exposure in found.items():
+        shares = [format_percent(sum(exposure.recommended[: place + 1]), 0) for place in places]
+        rows.append([name, *shares, f"{exposure.distinct:,}"])
     taken = [format_percent(sum(first.taken[: place + 1]), 0) for place in places]
     rows.append(["(training)", *taken, f"of {first.catalogue:,}"])
     header = ["system", *(f"top {format_percent(first.edges[place], 0)}" for place in places), "different items"]

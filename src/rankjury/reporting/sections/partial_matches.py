@@ -56,7 +56,9 @@ def _worst_queries(report: Report, system: str) -> list[str]:
         for query in report.sections_of(PartialMatches)[system].queries
         if query.relevant and not isnan(values[query.query]) and any(_is_partial(result) for result in query.results)
     ]
-    return [one.query for one in sorted(partly, key=lambda one: (values[one.query], one.query))][:_QUERIES_SHOWN]
+    return [query.query for query in sorted(partly, key=lambda query: (values[query.query], query.query))][
+        :_QUERIES_SHOWN
+    ]
 
 
 def _is_partial(result: ResultMatch) -> bool:
@@ -87,7 +89,7 @@ def _result_table(report: Report, system: str, looked: QueryMatches, partial: Pa
     mapping: Mapping[str, Any] = (report.section(Keywords) or Keywords()).get("mapping", {})
     mapped = (mapping.get("queries", {}).get(looked.query) or {}).get("mapped")
     if mapped:
-        how = ", ".join(f"{one['keyword']} ← “{one['ngram']}” ({one['score']:.2f})" for one in mapped)
+        how = ", ".join(f"{keyword['keyword']} ← “{keyword['ngram']}” ({keyword['score']:.2f})" for keyword in mapped)
         lines.append(f"mapped by {mapping['method']}: {how}")
     lines.append(f"relevant: {plural(looked.relevant, 'item', 'items')}")
     title = f"{looked.query} “{text}” by {system}" if text else f"{looked.query} by {system}"
@@ -144,7 +146,7 @@ def _summary_lines(report: Report, system: str) -> Iterator[str]:
     counts = partial.results
     total = counts.whole + counts.some + counts.none
     if total:
-        whole, some, none = (format_percent(one / total, 1) for one in (counts.whole, counts.some, counts.none))
+        whole, some, none = (format_percent(count / total, 1) for count in (counts.whole, counts.some, counts.none))
         yield f"Of {total:,} results of {system}, {whole} have all keywords of their query, {some} some, {none} none"
     by_group = ", ".join(f"{group.name} {format_percent(group.share, 1)}" for group in partial.groups if group.results)
     if by_group:

@@ -32,7 +32,7 @@ def quantiles_table(report: Report) -> TextTable:
     for label, name, quantiles in entries:
         cells = (NO_VALUE if isnan(value) else f"{value:.4f}" for value in quantiles.at.values())
         rows.append([report.both_names(label), name, *cells])
-    error = max((one.relative_error for _, _, one in entries), default=0)
+    error = max((quantiles.relative_error for _, _, quantiles in entries), default=0)
     rounded = f"; counted after rounding, off by {format_percent(error, 2)} at most" if error else ""
     header = ["measure", "system", *(format_percent(float(share)) for share in shares)]
     return make_table(header, rows, text=(0, 1), notes=[f"Scores at shares of the {report.unit[1]}{rounded}."])
@@ -49,8 +49,8 @@ def render_first_scores(report: Report, brief: bool) -> SectionBlock | None:
 @renderer("fusion")
 def render_systems(report: Report, brief: bool) -> SectionBlock | None:
     """Return how systems were fused from others; in files also the models, chunkings and thresholds of the others."""
-    rows = [[name, _fusion_text(one)] for name, one in report.sections_of(FusionFacts).items()]
-    rows += [] if brief else [[name, _text(one)] for name, one in report.sections_of(SystemFacts).items() if one]
+    rows = [[name, _fusion_text(facts)] for name, facts in report.sections_of(FusionFacts).items()]
+    rows += [] if brief else [[name, _text(facts)] for name, facts in report.sections_of(SystemFacts).items() if facts]
     made = make_table(["system", "made of"], rows, text=(0, 1), wraps=(0, 1))
     return SectionBlock("Systems", [made], order=60, only=_NOT_ON_PAGE) if rows else None
 

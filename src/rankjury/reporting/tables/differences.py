@@ -123,15 +123,16 @@ def comparison_table(report: Report) -> TextTable:
     """Return the baseline under each measure, and after it every other system with its difference."""
     rows: list[list[str | TableCell]] = []
     for label in report.labels:
-        compared = [comparison for comparison in report.comparisons if comparison.measure == label]
-        for number, one in enumerate(compared):
+        compared = [row for row in report.comparisons if row.measure == label]
+        for number, comparison in enumerate(compared):
             if number == 0:
-                mean = format_mean(one.baseline_mean, one)
-                rows.append([report.both_names(label), one.baseline, mean, "", "", "", ""])
-            difference, mark, p, counts = _difference_cells(one, report.level)
+                mean = format_mean(comparison.baseline_mean, comparison)
+                rows.append([report.both_names(label), comparison.baseline, mean, "", "", "", ""])
+            difference, mark, p, counts = _difference_cells(comparison, report.level)
             style = mark.style if isinstance(mark, TableCell) and mark.style != "noise" else ""
             change = TableCell(str(difference), style)
-            rows.append(["", one.system, format_mean(one.mean, one), change, p, f"{one.n:,}", counts])
+            cells = [format_mean(comparison.mean, comparison), change, p, f"{comparison.n:,}", counts]
+            rows.append(["", comparison.system, *cells])
     header = ["measure", "system", "mean", f"difference [{format_percent(report.level)}]", "p", "n", "+/=/−"]
     notes = [f"{p_legend(report)} · +/=/−: {report.unit[1]} better, equal, worse"]
     notes += [LEGEND] if report.common_names else []
@@ -154,9 +155,11 @@ def before_after_table(comparisons: Sequence[Comparison], level: float, sides: S
         sides: What the earlier and the later run are called.
     """
     rows = []
-    for one in comparisons:
-        means = [format_mean(one.baseline_mean, one), format_mean(one.mean, one)]
-        rows.append([one.measure, one.system, *means, *_difference_cells(one, level), f"{one.n:,}"])
+    for comparison in comparisons:
+        means = [format_mean(comparison.baseline_mean, comparison), format_mean(comparison.mean, comparison)]
+        rows.append(
+            [comparison.measure, comparison.system, *means, *_difference_cells(comparison, level), f"{comparison.n:,}"]
+        )
     header = ["measure", "system", *sides, f"difference [{format_percent(level)}]", "", "p", "+/=/−", "n"]
     return make_table(header, rows, text=(0, 1, header.index("")), wraps=(0, 1))
 
@@ -198,7 +201,7 @@ def largest_losses(
         and (change.system not in idle if system is None else change.system == system)
     ]
     if system is None:
-        found.sort(key=lambda one: (one.gain, one.query, one.system))
+        found.sort(key=lambda change: (change.gain, change.query, change.system))
     return tuple(found[:most])
 
 
@@ -215,13 +218,13 @@ def changes_table(report: Report, changes: Sequence[Change], *, texts: bool = Fa
     several = texts and len({change.system for change in changes}) > 1
     rows = [
         [
-            queries.get(one.query, one.query) if texts else report.query_name(one.query),
-            *([one.system] if several else ()),
-            f"{one.before:.3f} → {one.after:.3f}",
-            format_difference(one.difference, None, decimals=3),
-            _format_moves(one.moves, items),
+            queries.get(change.query, change.query) if texts else report.query_name(change.query),
+            *([change.system] if several else ()),
+            f"{change.before:.3f} → {change.after:.3f}",
+            format_difference(change.difference, None, decimals=3),
+            _format_moves(change.moves, items),
         ]
-        for one in changes
+        for change in changes
     ]
     moves = TableColumn("relevant items (grade): rank before → after", "text", wraps=True)
     names = [TableColumn(report.unit[0], "text", wraps=True), *([TableColumn("system", "text")] if several else ())]
@@ -233,9 +236,9 @@ def _names_in_examples(report: Report) -> tuple[dict[str, str], dict[str, str]]:
     queries: dict[str, str] = {}
     items: dict[str, str] = {}
     for found in report.sections_of(Examples).values():
-        for one in found:
-            queries |= {one.query: one.text} if one.text else {}
-            items |= {item.id: item.name for item in (*one.found, *one.missed) if item.name}
+        for example in found:
+            queries |= {example.query: example.text} if example.text else {}
+            items |= {item.id: item.name for item in (*example.found, *example.missed) if item.name}
     return queries, items
 
 
@@ -263,7 +266,12 @@ def slices_table(report: Report, label: str, *, changed: bool = False, losing: b
         changed: Without slices in which no query differs from the baseline, and without random systems.
         losing: Only slices that do worse than what they are compared with, without random systems.
     """
-    found = {(part.name, one.system): one for part in report.slices for one in part.beside if one.measure == label}
+    found = {
+        (part.name, difference.system): difference
+        for part in report.slices
+        for difference in part.beside
+        if difference.measure == label
+    }
     compared = {system for _, system in found}
     omitted: Collection[str | None] = {report.baseline, *(idle_systems(report) if changed or losing else ())}
     systems = [name for name in report.systems if name not in omitted and (name in compared or not found)]
@@ -271,44 +279,54 @@ def slices_table(report: Report, label: str, *, changed: bool = False, losing: b
 
     def rank(part: Slice, system: str) -> tuple[object, ...]:
         """Losses that are shown come first, whatever their size; then by the difference, or by the mean."""
-        one = found.get((part.name, system))
-        gain = one.gain if one is not None else nan
+        difference = found.get((part.name, system))
+        gain = difference.gain if difference is not None else nan
         if not found:
             mean = part.estimates[system][label].mean
             gain = -mean if lower else mean
-        lost = one is not None and verdict_style(one, report.level) == "worse"
+        lost = difference is not None and verdict_style(difference, report.level) == "worse"
         return not lost, isnan(gain), 0.0 if isnan(gain) else gain, part.name, system
 
     def is_shown_here(part: Slice, system: str) -> bool:
-        one = found.get((part.name, system))
-        if label not in part.estimates.get(system, {}) or ((changed or losing) and _is_same(one)):
+        difference = found.get((part.name, system))
+        if label not in part.estimates.get(system, {}) or ((changed or losing) and _is_same(difference)):
             return False
-        return not losing or not found or (one is not None and one.gain < 0)
+        return not losing or not found or (difference is not None and difference.gain < 0)
 
     pairs = [(part, system) for part in report.slices for system in systems if is_shown_here(part, system)]
     several = len(systems) > 1
     rows: list[list[str | TableCell]] = []
     for part, system in sorted(pairs, key=lambda pair: rank(*pair)):
-        estimate, one = part.estimates[system][label], found.get((part.name, system))
-        n = one.n if isinstance(one, Comparison) else estimate.n
+        estimate, difference = part.estimates[system][label], found.get((part.name, system))
+        n = difference.n if isinstance(difference, Comparison) else estimate.n
         names: list[str | TableCell] = [part.label, *([system] if several else ()), f"{n:,}"]
         if not found:
             rows.append([*names, format_estimate(estimate)])
-        elif one is None or not n:
+        elif difference is None or not n:
             rows.append([*names, format_estimate(replace(estimate, ci=None)), NO_VALUE, "", NO_VALUE])
         else:
             mean = format_value(
-                one.mean if isinstance(one, Comparison) else estimate.mean, interval_decimals(estimate.ci)
+                difference.mean if isinstance(difference, Comparison) else estimate.mean, interval_decimals(estimate.ci)
             )
-            p = format_p(one.p_holm, at_floor=one.at_floor)
-            rows.append([*names, mean, format_difference(one.difference, one.ci), mark_cell(one, report.level), p])
+            p = format_p(difference.p_holm, at_floor=difference.at_floor)
+            rows.append(
+                [
+                    *names,
+                    mean,
+                    format_difference(difference.difference, difference.ci),
+                    mark_cell(difference, report.level),
+                    p,
+                ]
+            )
     level = f"[{format_percent(report.level)}]"
     against = f"difference {level}" if report.baseline else f"to the rest {level}"
     values: list[str | TableColumn] = [f"mean {level}" if report.resampling else "mean"]
     notes = []
     if found:
         values = ["mean", against, _MARK, "p"]
-        tested = sum(one.tested for part in report.slices for one in part.beside if one.measure == label)
+        tested = sum(
+            difference.tested for part in report.slices for difference in part.beside if difference.measure == label
+        )
         notes.append(f"p: Holm's correction for {plural(tested, 'test', 'tests')} · noise: chance alone would do")
     if any(part.of == "items" for part in report.slices):
         notes.append(ITEM_SLICES)

@@ -202,20 +202,22 @@ def _format_recall(point: "SweepPoint") -> str:
     return text + (_format_ends(point.recall_ci, _OF_RECALL) if point.recall_ci else "")
 
 
-def _format_quantile(one: "Percentile | None") -> str:
+def _format_quantile(percentile: "Percentile | None") -> str:
     """``0.126 [0.115, 0.170]``; above what was seen, nothing bounds it."""
-    if one is None:
+    if percentile is None:
         return NO_VALUE
-    decimals = _decimals(one.ms)
-    return f"{one.ms:.{decimals}f}" + (_format_ends(one.ci, decimals, one.bounded) if one.ci else "")
+    decimals = _decimals(percentile.ms)
+    return f"{percentile.ms:.{decimals}f}" + (
+        _format_ends(percentile.ci, decimals, percentile.bounded) if percentile.ci else ""
+    )
 
 
 def _format_ends(ci: Bounds, decimals: int, bounded: bool = True) -> str:
     return f" [{ci[0]:.{decimals}f}, {f'{ci[1]:.{decimals}f}' if bounded else '…'}]"
 
 
-def _format_ms(one: "Percentile | None") -> str:
-    return NO_VALUE if one is None else f"{one.ms:.{_decimals(one.ms)}f}"
+def _format_ms(percentile: "Percentile | None") -> str:
+    return NO_VALUE if percentile is None else f"{percentile.ms:.{_decimals(percentile.ms)}f}"
 
 
 def _decimals(value: float) -> int:

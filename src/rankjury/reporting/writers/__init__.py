@@ -76,7 +76,7 @@ class OutputRequest:
         found = find_writer(self)
         suffix = self.path.suffix
         if found.suffixes and suffix.lower() not in found.suffixes:
-            formats = " or ".join(one[1:].upper() for one in found.suffixes)
+            formats = " or ".join(suffix[1:].upper() for suffix in found.suffixes)
             raise UsageError(f"the form {found.name} is {formats}, not {suffix or 'a name without suffix'}")
         found.check(self)
 

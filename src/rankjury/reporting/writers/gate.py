@@ -34,18 +34,18 @@ def verdicts_table(gate: Gate, *outcomes: str, full: bool = False) -> TextTable:
         outcomes: Outcomes to show; none: all.
         full: Name the system also where there is one, and the slice of a target that has a name of its own.
     """
-    several = full or len({one.system for one in gate.verdicts}) > 1
+    several = full or len({verdict.system for verdict in gate.verdicts}) > 1
     shown = [verdict for verdict in gate.verdicts if not outcomes or verdict.outcome in outcomes]
     rows = [
         [
-            TableCell(one.outcome.upper(), one.outcome),
-            _title(one.target) if full else one.target.title,
-            *([one.system] if several else ()),
-            format_verdict_value(one),
-            "" if one.n is None else f"{one.n:,}",
-            one.target.wanted,
+            TableCell(verdict.outcome.upper(), verdict.outcome),
+            _title(verdict.target) if full else verdict.target.title,
+            *([verdict.system] if several else ()),
+            format_verdict_value(verdict),
+            "" if verdict.n is None else f"{verdict.n:,}",
+            verdict.target.wanted,
         ]
-        for one in sorted(shown, key=lambda one: _ORDER[one.outcome])
+        for verdict in sorted(shown, key=lambda verdict: _ORDER[verdict.outcome])
     ]
     words = [TableColumn(name, "text", wraps=True) for name in ("target", *(["system"] if several else ()))]
     wanted = TableColumn("wanted", "text", wraps=True)
@@ -60,7 +60,7 @@ def _title(target: Target) -> str:
 def verdict_counts(gate: Gate) -> str:
     """``1 fail · 3 pass``"""
     found = [verdict.outcome for verdict in gate.verdicts]
-    return " · ".join(f"{found.count(one):,} {one}" for one in _ORDER if one in found)
+    return " · ".join(f"{found.count(outcome):,} {outcome}" for outcome in _ORDER if outcome in found)
 
 
 def format_verdict_value(verdict: Verdict) -> str:

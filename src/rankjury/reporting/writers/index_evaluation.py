@@ -59,8 +59,8 @@ def to_evaluation(report: Report, request: OutputRequest) -> str:
 def _quality(estimates: Mapping[str, Estimate]) -> dict[str, Any]:
     """Return every measure with its own n: a query may be defined under one measure and not under another."""
     return {
-        label: {"mean": one.mean if one.n else None, "ci": one.ci and list(one.ci), "n": one.n}
-        for label, one in estimates.items()
+        label: {"mean": estimate.mean if estimate.n else None, "ci": estimate.ci and list(estimate.ci), "n": estimate.n}
+        for label, estimate in estimates.items()
     }
 
 

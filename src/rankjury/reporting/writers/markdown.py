@@ -24,7 +24,7 @@ def to_markdown(report: Report, request: OutputRequest | None = None) -> str:
     """Return the report as Markdown: means, comparisons, losses, slices, sections, warnings."""
     blocks = [block for _, block in render_sections(report, "markdown")]
     headline = headline_table(report)
-    lines = list(_block("", next(one for one in (headline, *headline.narrower) if one.header[0] == "measure")))
+    lines = list(_block("", next(table for table in (headline, *headline.narrower) if table.header[0] == "measure")))
     if report.comparisons:
         lines += _block(f"Compared with {report.baseline}", comparison_table(report))
         compared = report.only(list(dict.fromkeys(comparison.measure for comparison in report.comparisons)))

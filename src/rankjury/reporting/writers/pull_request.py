@@ -120,7 +120,9 @@ def _folded(report: Report) -> Iterator[CommentPart]:
             yield _details(block.title, lines[1:])
     lines = [f"- intervals are over {report.unit[1]}"]
     lines += [f"- {escape_text(p_legend(report))}"] if report.comparisons else []
-    lines += [f"- {_coded(one.label)}: {_coded(one.spelled_out)}" for one in list_conventions(report)]
+    lines += [
+        f"- {_coded(convention.label)}: {_coded(convention.spelled_out)}" for convention in list_conventions(report)
+    ]
     yield _details("Conventions", lines)
 
 

@@ -28,7 +28,7 @@ def _check(names: Sequence[str], conventions: Sequence[str], k: int) -> None:
     for measure in _MEASURES.values():
         wanted = str(resolve(f"{measure}@{k}").measure)
         if wanted not in conventions:
-            needed = ", ".join(f"{one}@{k}" for one in _MEASURES.values())
+            needed = ", ".join(f"{measure}@{k}" for measure in _MEASURES.values())
             raise UsageError(f"the form retrievers needs {wanted}", expected=f"the measures {needed}")
 
 

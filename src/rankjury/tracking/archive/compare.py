@@ -105,7 +105,13 @@ def compare_runs(
             not_compared.append(f"{label} is one value over all queries, and these are not the same")
     resampling = new.resampling or Resampling()
     compared = compare_scores(pairs, resampling)
-    comparisons = [one for label in labels for of_system in compared for one in of_system if one.measure == label]
+    comparisons = [
+        comparison
+        for label in labels
+        for of_system in compared
+        for comparison in of_system
+        if comparison.measure == label
+    ]
     columns = [column for pair in pairs for column in pair.columns() if column.measure == comparisons[0].measure]
     return RunComparison(
         before,

@@ -226,7 +226,7 @@ def build_series(runs: Sequence[ArchivedRun], measures: Sequence[str], systems: 
     series = (
         Series(system, measure, tuple(_points(runs, measure, system))) for measure in measures for system in systems
     )
-    return [one for one in series if one.points]
+    return [line for line in series if line.points]
 
 
 def _points(runs: Sequence[ArchivedRun], measure: str, system: str) -> Iterator[HistoryPoint]:
