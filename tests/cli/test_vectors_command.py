@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from rankjury.core.types import Vectors
-from rankjury.io.vectors.write import write_vectors
+from rankjury.io.vectors.arrays import write_vectors
 from tests.cli.conftest import Rankjury
 from tests.cli.support import check_failure, check_width, put
 

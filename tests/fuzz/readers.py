@@ -24,8 +24,7 @@ from rankjury.evaluation.report import read_report
 from rankjury.io.attributes import read_attributes, read_column
 from rankjury.io.formats import read_gold, read_run
 from rankjury.io.ordered_lists import read_ordered
-from rankjury.io.vectors import read_vectors
-from rankjury.io.vectors.ids import read_candidates, read_ids
+from rankjury.io.vectors import read_candidates, read_ids, read_vectors
 from rankjury.io.vectors.scan import read_headers, read_metadata
 from rankjury.labeling.keywords.annotations import read_annotations
 from rankjury.labeling.keywords.gold import keyword_gold

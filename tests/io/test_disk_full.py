@@ -15,7 +15,7 @@ import numpy as np, polars as pl
 from rankjury.errors import DataError
 from rankjury.io.formats import write, write
 from rankjury.io.atomic import together, write_text
-from rankjury.io.vectors.write import write_vectors
+from rankjury.io.vectors.arrays import write_vectors
 from rankjury.recsys.data.log import log_from_frame
 from rankjury.recsys.data.split_folder import write_folds, write_split
 from rankjury.recsys.splitting import split_folds, split_log

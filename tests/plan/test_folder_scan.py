@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 from rankjury.core.types import Vectors
-from rankjury.io.vectors.write import write_vectors
+from rankjury.io.vectors.arrays import write_vectors
 from rankjury.plan.folder_scan import scan_folder
 
 CONTENTS = {

@@ -275,7 +275,7 @@ def _user_clips(path: Path, annotations: AnnotationOptions, vectors: str | None,
 
 
 def _embed_clips(table: Path, options: AnnotationOptions, output: Path) -> None:
-    from rankjury.io.vectors.write import write_vectors
+    from rankjury.io.vectors.arrays import write_vectors
     from rankjury.labeling.keywords.annotations import annotations_corpus
     from rankjury.retrieval.embedding.embed import embed, find_model
 

@@ -86,8 +86,8 @@ def embed_command(
         raise UsageError("--text and --chunking were given", expected="one of them")
     from rankjury.io.source import plain_suffix
     from rankjury.io.vectors import read_vectors, split_off_key
+    from rankjury.io.vectors.arrays import check_output
     from rankjury.io.vectors.scan import read_metadata
-    from rankjury.io.vectors.write import check_output
     from rankjury.retrieval.embedding.vector_files import VectorOptions, vary_to_file
 
     if corpus is not None and text is None and chunking is None and plain_suffix(corpus) == ".txt":

@@ -68,8 +68,7 @@ def neighbours_command(
 
         check_folder(output)
         form_to_write(output, None, FORMATS)
-    from rankjury.io.vectors import ids_file_of, read_vectors, same_file
-    from rankjury.io.vectors.ids import read_candidates
+    from rankjury.io.vectors import ids_file_of, read_candidates, read_vectors, same_file
     from rankjury.retrieval.rank import rank_listed, rank_vectors
 
     with show_progress(f"Reading {vectors}"):

@@ -13,8 +13,7 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 from safetensors.numpy import save
 
 from rankjury.errors import DataError, MissingExtra, RankjuryError, UnknownName, UsageError
-from rankjury.io.vectors import VECTOR_SUFFIXES, read_vectors, split_off_key
-from rankjury.io.vectors.ids import read_candidates, read_ids
+from rankjury.io.vectors import VECTOR_SUFFIXES, read_candidates, read_ids, read_vectors, split_off_key
 from tests.io.support import put
 from tests.io.test_vectors import ARRAY, IDS, ROWS, npy, npz, parquet, refused
 

@@ -1,22 +1,27 @@
-"""NumPy files: one array in .npy, several by name in .npz, never pickles; and the checks of vectors that are read."""
+"""NumPy files of vectors: .npy and .npz read, and .npz written with a record of how the vectors were made."""
 
 import os
 import re
 import zipfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from rankjury.core.hashing import hash_vectors
+from rankjury.core.text import json_text
 from rankjury.core.types import Matrix, Vectors, listed, names_of
-from rankjury.errors import DataError, guard_reading
+from rankjury.errors import DataError, UsageError, guard_reading
+from rankjury.io.atomic import replacing
 from rankjury.io.source import Source
-from rankjury.io.vectors.quantize import DTYPES, Quantized, decode
+from rankjury.io.vectors.quantize import DTYPES, Quantized, are_units, decode, encode
 from rankjury.io.vectors.scan import (
     METADATA_NAME,
+    SCHEMA,
     VALUES_NAME,
     are_single_vectors,
     array_header,
@@ -178,3 +183,54 @@ def ids_of(array: Any, where: str) -> pl.Series:
     with guard_reading(where, "ids"):
         names = np.char.decode(array, "utf-8") if array.dtype.kind == "S" else array
         return pl.Series("id", names.tolist(), dtype=pl.String) if names.dtype.kind == "U" else pl.Series("id", names)
+
+
+def check_output(path: Path) -> None:
+    """Refuse a name that does not end in .npz."""
+    if path.suffix.lower() != ".npz":
+        raise UsageError(f"cannot write vectors as {path.name!r}", expected="a name that ends in .npz")
+
+
+def write_vectors(path: Path, vectors: Vectors, record: Mapping[str, Any], *, dtype: str) -> dict[str, Any]:
+    """Write the file whole, and return its metadata: the record and the facts about the vectors themselves.
+
+    Vectors whose ids are their row numbers are written without ids.
+    """
+    check_output(path)
+    codes = encode(vectors.values, dtype, where=vectors.source)
+    metadata = {
+        "schema": SCHEMA,
+        **record,
+        "dimensions": codes.dimensions,
+        "count": len(vectors),
+        "dtype": dtype,
+        **({} if codes.scale is None else {"scale": codes.scale}),
+        "normalised": are_units(vectors.values),
+        "vectors_sha256": hash_vectors(vectors),
+    }
+    with replacing(path) as part, zipfile.ZipFile(part, "w", zipfile.ZIP_STORED) as archive:
+        content = json_text(metadata)
+        archive.writestr(_zip_entry(METADATA_NAME), content.encode())
+        if not vectors.numbered:
+            names = vectors.ids.to_list()
+            ids = np.array(names, dtype=np.str_)
+            if ids.tolist() != names:  # NumPy drops zeros at the end of a string
+                name_with_zero = next(name for name in names if name.endswith("\0"))
+                found = f"the id {name_with_zero!r} ends in a zero byte, which NumPy's strings cannot"
+                raise DataError(found, where=vectors.source)
+            _write_array(archive, "ids", ids)
+        _write_array(archive, VALUES_NAME, codes.array)
+    return metadata
+
+
+def _write_array(archive: zipfile.ZipFile, name: str, array: NDArray[Any]) -> None:
+    with archive.open(_zip_entry(f"{name}.npy"), "w", force_zip64=True) as file:
+        np.lib.format.write_array(file, np.ascontiguousarray(array), allow_pickle=False)
+
+
+def _zip_entry(name: str) -> zipfile.ZipInfo:
+    # As early as an archive can tell: the time of writing is in the record alone.
+    member = zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0))
+    member.create_system = 3
+    member.external_attr = 0o644 << 16
+    return member

@@ -13,8 +13,7 @@ from rankjury.evaluation.query_lists import top_rows
 from rankjury.evaluation.sections import as_warnings
 from rankjury.io.formats import read_run
 from rankjury.io.ordered_lists import ONLY_ASPECT
-from rankjury.io.vectors import split_off_key
-from rankjury.io.vectors.ids import read_ids
+from rankjury.io.vectors import read_ids, split_off_key
 from rankjury.io.vectors.scan import holds_vectors
 from rankjury.measures.dialects import NamedMeasure
 from rankjury.plan import GOLD_KINDS

@@ -12,8 +12,7 @@ from rankjury.core.types import Vectors
 from rankjury.errors import UnknownName
 from rankjury.evaluation.query_lists import top_scores
 from rankjury.evaluation.sections import ReportWarning, Section, SystemFacts
-from rankjury.io.vectors import ids_file_of, read_vectors, same_file
-from rankjury.io.vectors.ids import read_candidates
+from rankjury.io.vectors import ids_file_of, read_candidates, read_vectors, same_file
 from rankjury.io.vectors.quantize import DTYPES, normalised, vary, widened
 from rankjury.plan import SYSTEM_KINDS
 from rankjury.plan.bench import add_lab_results, vector_sections

@@ -19,9 +19,8 @@ from rankjury.core.types import Bools, Floats, Ints, Matrix, Vectors, gathered, 
 from rankjury.errors import DataError, UsageError, guard_reading
 from rankjury.io.formats import read
 from rankjury.io.source import Source, plain_suffix
-from rankjury.io.vectors import read_vectors, split_off_key
+from rankjury.io.vectors import read_ids, read_vectors, split_off_key
 from rankjury.io.vectors.arrays import ids_of, load, read_npz
-from rankjury.io.vectors.ids import read_ids
 from rankjury.recsys.data.attributes import SideFeatures
 from rankjury.recsys.data.log import Log
 from rankjury.recsys.models import RECOMMENDERS, Recommender

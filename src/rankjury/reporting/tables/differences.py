@@ -131,8 +131,8 @@ def comparison_table(report: Report) -> TextTable:
             difference, mark, p, counts = _difference_cells(comparison, report.level)
             style = mark.style if isinstance(mark, TableCell) and mark.style != "noise" else ""
             change = TableCell(str(difference), style)
-            cells = [format_mean(comparison.mean, comparison), change, p, f"{comparison.n:,}", counts]
-            rows.append(["", comparison.system, *cells])
+            mean, n = format_mean(comparison.mean, comparison), f"{comparison.n:,}"
+            rows.append(["", comparison.system, mean, change, p, n, counts])
     header = ["measure", "system", "mean", f"difference [{format_percent(report.level)}]", "p", "n", "+/=/−"]
     notes = [f"{p_legend(report)} · +/=/−: {report.unit[1]} better, equal, worse"]
     notes += [LEGEND] if report.common_names else []

@@ -21,7 +21,7 @@ from rankjury.evaluation.compare import assess
 from rankjury.evaluation.evaluate import resolve_measures
 from rankjury.evaluation.report import Report
 from rankjury.evaluation.sections import as_warnings
-from rankjury.io.vectors.ids import read_ids
+from rankjury.io.vectors import read_ids
 from rankjury.retrieval.agreement.pairs import PairCollector, ReferenceModel, VectorSimilarities, sample_ids, select_ids
 from rankjury.retrieval.agreement.stats import ReferenceSource
 from rankjury.retrieval.diagnostics import GoldSpaces, SpaceDiagnostics

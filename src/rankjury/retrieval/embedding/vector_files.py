@@ -21,9 +21,9 @@ from rankjury.core.text import timestamp
 from rankjury.core.types import Vectors
 from rankjury.errors import DataError, UsageError
 from rankjury.io.atomic import make_folder, write_text
+from rankjury.io.vectors.arrays import check_output, write_vectors
 from rankjury.io.vectors.quantize import normalised, vary
 from rankjury.io.vectors.scan import read_metadata
-from rankjury.io.vectors.write import check_output, write_vectors
 from rankjury.retrieval.embedding.corpus import Corpus
 from rankjury.retrieval.embedding.embed import BATCH_SIZE, BatchStore, embed
 from rankjury.retrieval.embedding.models import Embedder, Float32Matrix

@@ -17,7 +17,9 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic_core import SchemaValidator, core_schema
 
-from rankjury.core.json_schema import (
+from rankjury.core.validation import to_json
+from rankjury.errors import DamagedRun, DataError
+from rankjury.tracking.archive.files import (
     COUNT,
     FLAG,
     INTERVAL,
@@ -26,19 +28,15 @@ from rankjury.core.json_schema import (
     VALUE,
     array,
     check_json,
-    optional,
-    parse_strict_json,
-    record,
-    table,
-)
-from rankjury.core.validation import to_json
-from rankjury.errors import DamagedRun, DataError
-from rankjury.tracking.archive.files import (
     format_time,
     is_plain_name,
     json_bytes,
+    optional,
+    parse_strict_json,
     read_failure,
     read_limited,
+    record,
+    table,
 )
 
 if TYPE_CHECKING:

@@ -15,21 +15,25 @@ from typing import Any
 
 from pydantic_core import SchemaValidator, core_schema
 
-from rankjury.core.json_schema import TEXT, check_json, parse_strict_json, record, table
 from rankjury.core.progress import Progress
 from rankjury.core.temp_files import is_alive, new_mark, remove_abandoned_parts, remove_path, started_at
 from rankjury.errors import DataError
 from rankjury.io.atomic import replace_file, sync_folder
 from rankjury.tracking.archive.files import (
+    TEXT,
+    check_json,
     create_file,
     format_time,
     guard_writing,
     json_bytes,
     lock_archive,
     lock_folder,
+    parse_strict_json,
     read_failure,
     read_limited,
+    record,
     run_name,
+    table,
 )
 from rankjury.tracking.archive.manifest import MANIFEST, manifest_bytes
 

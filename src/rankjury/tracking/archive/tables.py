@@ -16,14 +16,13 @@ import numpy as np
 import polars as pl
 
 from rankjury.core.convert import GRADE, ITEM, QUERY, RANK, SCORE
-from rankjury.core.json_schema import parse_strict_json
 from rankjury.core.types import Ints
 from rankjury.errors import DamagedRun, DataError, UnknownName, guard_reading
 from rankjury.evaluation.query_lists import IN_ALL, SYSTEM, WHICH, Answers
 from rankjury.evaluation.report import Report
 from rankjury.evaluation.scores import QueryData, Scores, SystemResult
 from rankjury.io.parquet import check_parquet
-from rankjury.tracking.archive.files import check_stored, json_bytes, read_stored
+from rankjury.tracking.archive.files import check_stored, json_bytes, parse_strict_json, read_stored
 
 REPORT, SCORES, QUERIES = "report.json", "scores.parquet", "queries.parquet"
 RANKINGS, GOLDS, ITEMS = "rankings.parquet", "golds.parquet", "items.parquet"

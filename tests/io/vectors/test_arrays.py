@@ -15,9 +15,9 @@ from rankjury.core.hashing import hash_vectors
 from rankjury.core.types import Vectors
 from rankjury.errors import DataError, RankjuryError, UsageError
 from rankjury.io.vectors import read_vectors
+from rankjury.io.vectors.arrays import write_vectors
 from rankjury.io.vectors.quantize import DTYPES, vary
 from rankjury.io.vectors.scan import Header, list_vectors, read_headers, read_metadata
-from rankjury.io.vectors.write import write_vectors
 
 IDS = ["a", "é", "c d"]
 VALUES = np.random.default_rng(1).normal(size=(3, 10)).astype(np.float32)
