@@ -240,7 +240,8 @@ def _line_records(source: Source, text: str, of_whole: ValueError | None = None)
             value = _parse(line.strip(), unique_members(f"{source.name}:{number}"))
         except UnicodeError:
             raise
-        except ValueError:
+        except ValueError as of_line:
+            error: ValueError = of_line
             if of_whole and not records:
                 error, number = of_whole, getattr(of_whole, "lineno", number)
             expected = "a list of objects, or one object per line"

@@ -1,6 +1,6 @@
 """Names and files of an archive: read without trust, written to outlive a kill and a power cut, locked.
 
-Its JSON files are checked against schemas, which return nothing: the values stay as they were parsed, to the last digit.
+Its JSON files are checked against schemas, which return nothing: values stay as they were parsed, to the last digit.
 """
 
 import errno
