@@ -14,8 +14,10 @@ from tests.tracking.view.asking import served
 
 
 @pytest.fixture(autouse=True)
-def nobodys_archive(monkeypatch: pytest.MonkeyPatch) -> None:
+def default_surroundings(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Use no archive of the user's, and wait for every answer: on a busy machine the page for waiting comes instead."""
     monkeypatch.delenv("RANKJURY_ARCHIVE", raising=False)
+    monkeypatch.setattr("rankjury.tracking.view.pages._SECONDS_BEFORE_WAITING", 60.0)
 
 
 @pytest.fixture(scope="session")
