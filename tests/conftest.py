@@ -7,6 +7,7 @@ worker. Tests of what threads change ask for theirs.
 
 import gc
 import os
+import signal
 
 from hypothesis import settings
 
@@ -14,6 +15,9 @@ os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", "14")
 if "PYTEST_XDIST_WORKER" in os.environ:
     for name in ("POLARS_MAX_THREADS", "RANKJURY_THREADS"):
         os.environ.setdefault(name, "1")
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # a job in the background of a shell; programs inherit it
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 settings.register_profile("rankjury", deadline=None)  # other work on the machine must not fail a test
 settings.load_profile("rankjury")

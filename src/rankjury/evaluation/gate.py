@@ -1,6 +1,6 @@
 """Gate: a report is checked against targets, each of which passes, fails or is unsure."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from math import hypot, isfinite, isnan
@@ -63,6 +63,7 @@ class Gate(Decision, Section):
     """
 
     name = "gate"
+    leads = True
     json_keys = MappingProxyType({"verdicts": "targets", "source": "report"})
 
     verdicts: tuple[Verdict, ...]
@@ -90,6 +91,27 @@ class Gate(Decision, Section):
         """What to keep in mind, each once."""
         noted = (verdict for verdict in self.verdicts if verdict.note)
         return list(dict.fromkeys(f"{verdict.target.title}: {verdict.note}" for verdict in noted))
+
+    def summary(self, report: Report, system: str | None = None) -> Iterator[str]:
+        """Yield whether it may ship, and how many targets failed or are unsure."""
+        yield self.sentence
+
+    @property
+    def sentence(self) -> str:
+        """Whether it may ship, as a sentence: ``May not ship: 1 of 3 targets failed, 1 is unsure.``"""
+        outcomes: dict[Target, set[Outcome]] = {}
+        for verdict in self.verdicts:
+            outcomes.setdefault(verdict.target, set()).add(verdict.outcome)
+        many = len(outcomes)
+        failed = sum("fail" in found for found in outcomes.values())
+        unsure = sum("unsure" in found and "fail" not in found for found in outcomes.values())
+        of_all = f"of {many:,} targets" if many > 1 else "target"
+        if failed:
+            also = f", {unsure:,} {'is' if unsure == 1 else 'are'} unsure" if unsure else ""
+            return f"May not ship: {failed:,} {of_all} failed{also}."
+        if unsure:
+            return f"Not sure whether it may ship: {unsure:,} {of_all} {'is' if unsure == 1 else 'are'} unsure."
+        return f"May ship: {'all ' if many > 1 else ''}{many:,} {'targets' if many > 1 else 'target'} passed."
 
     def to_json(self) -> dict[str, Any]:
         """Return the verdicts, and the worst of them."""

@@ -26,6 +26,7 @@ from rankjury.evaluation.query_lists import Answers
 from rankjury.evaluation.scores import QueryData, RecordedValue, Scores, SystemResult
 from rankjury.evaluation.sections import QUERIES, ReportWarning, Section, SystemFacts, merge_warnings, read_sections
 from rankjury.evaluation.slices.stats import Gap, Slice, worst_slices
+from rankjury.evaluation.summary import summarize_report
 from rankjury.io.json import parse_json
 from rankjury.io.source import Source
 from rankjury.measures.measure import Measure, common_names, with_common_name
@@ -215,6 +216,11 @@ class Report:
         return self.queries is not None and len(self.queries.ids) <= _MAX_QUERIES_IN_JSON
 
     @property
+    def summary(self) -> tuple[str, ...]:
+        """The sentences that every output begins with: may it ship, is it better, how good, where is it weakest."""
+        return summarize_report(self)
+
+    @property
     def level(self) -> float:
         return (self.resampling or Resampling()).level
 
@@ -238,7 +244,8 @@ class Report:
                 difference = differences.get((label, name), ("", "")) if self.baseline else ()
                 rows.append((self.both_names(label), name, format_estimate(system.estimates[label]), *difference))
         title = f"Report on {plural(len(self.systems), 'system', 'systems')}{against}"
-        return "\n".join([title, *align_columns(rows, left=2), *(f"warning: {line}" for line in self.warning_lines)])
+        warnings = (f"warning: {line}" for line in self.warning_lines)
+        return "\n".join([*(self.summary or [title]), "", *align_columns(rows, left=2), *warnings])
 
     def _repr_html_(self) -> str:
         return render_snippet("report", self)

@@ -8,7 +8,7 @@ add one, write the dataclass, the renderer and a test; nothing else knows its na
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import nan
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import polars as pl
@@ -19,6 +19,9 @@ from rankjury.core.validation import Positive, Record, RecordError
 from rankjury.errors import DataError
 from rankjury.stats.estimates import QuantileValues
 from rankjury.stats.sums import mean_and_std
+
+if TYPE_CHECKING:
+    from rankjury.evaluation.report import Report
 
 QUERIES = ("query", "queries")
 """What a query is called, and queries are, unless they are users."""
@@ -95,6 +98,8 @@ class Section(Record):
     """What a query is called, and queries are, in a report with this section; None: it does not say."""
     system_only: ClassVar[bool] = False
     """Whether only systems have it: the report as a whole may have something else under its name."""
+    leads: ClassVar[bool] = False
+    """Whether its summary comes before the comparison with the baseline: verdicts do."""
 
     def __init_subclass__(cls) -> None:
         if "name" in vars(cls):
@@ -102,6 +107,15 @@ class Section(Record):
 
     def warnings(self) -> Iterator[ReportWarning]:
         """Return what a reader should be warned of; the system is filled in where the section belongs to one."""
+        yield from ()
+
+    def summary(self, report: "Report", system: str | None) -> Iterator[str]:
+        """Yield the sentences that the section adds to those a report begins with (``rankjury.evaluation.summary``).
+
+        Args:
+            report: The report that it is part of.
+            system: The system that it belongs to; None: the report as a whole.
+        """
         yield from ()
 
     def configuration(self) -> Mapping[str, Mapping[str, Any]]:

@@ -43,6 +43,9 @@ def print_report(report: Report, *, omit: Collection[str] = ()) -> None:
     blocks = [block for _, block in render_sections(report, "console")] if has_sections else []
     omitted = {*omit, *(name for block in blocks for name in block.replaces)}
     headline = report.only(report.headline) if report.headline else report
+    for line in report.summary:
+        console().print(line)
+    print()
     shown: list[Callable[[], None]] = [partial(print_block, block) for block in blocks if block.replaces]
     if "headline" not in omitted:
         shown.append(lambda: print_table(headline_table(headline)))
