@@ -8,7 +8,8 @@ import polars as pl
 import pytest
 
 from rankjury.errors import DataError, RankjuryError
-from rankjury.io.attributes import read_attributes, read_column
+from rankjury.io.attributes import is_query_lines, read_attributes, read_column
+from rankjury.io.source import Source
 from tests.io.support import COMPRESS, put
 
 ROWS = [
@@ -156,6 +157,14 @@ def test_queries_a_line_each(tmp_path: Path) -> None:
     table, id_column = read_attributes(str(path), "query")
     assert id_column == "id" and table.rows() == [("q1", "Levi's jeans", "brand"), ("q2", "hoodie, red", "category")]
     assert read_column(f"{path}:text", "query", "texts") == {"q1": "Levi's jeans", "q2": "hoodie, red"}
+
+
+def test_a_header_is_never_taken_for_a_query(tmp_path: Path) -> None:
+    path = tmp_path / "queries.txt"
+    path.write_text("query\ttext\nq1\tred shoes\nq2\tblue shoes\n")
+    assert not is_query_lines(Source.open(str(path)))
+    table, id_column = read_attributes(str(path), "query")
+    assert (id_column, table[id_column].to_list()) == ("query", ["q1", "q2"])
 
 
 def test_a_table_called_txt_stays_a_table(tmp_path: Path) -> None:

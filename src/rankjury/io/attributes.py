@@ -28,7 +28,7 @@ def read_attributes(
     """
     source = Source.open(given)
     with guard_reading(source.name, "a table"):
-        if kind == "query" and plain_suffix(source.name) == ".txt" and not _has_header(source):
+        if kind == "query" and is_query_lines(source):
             frame = pl.DataFrame([fields for _, fields in query_lines(source)], infer_schema_length=None)
             frame = frame.select(name for name in frame.columns if name == "id" or frame[name].count())
         else:
@@ -85,23 +85,15 @@ def _id_column(names: Sequence[str], kind: str, where: str, chosen: str | None) 
     return find_id_column(names, kind, where) if chosen is None else chosen
 
 
-def _has_header(source: Source) -> bool:
-    """Return whether the first line of a .txt names the columns of a table."""
-    names = column_names(source)
-    try:
-        return len(names) > 1 and not names[0].startswith("#") and bool(find_id_column(names, "query", ""))
-    except DataError:
-        return False
-
-
 def is_query_lines(source: Source) -> bool:
     """Return whether this is a .txt of queries, one per line, and not a table with a header under that name."""
     if plain_suffix(source.name) != ".txt":
         return False
-    first = next(iter(source.head_lines), "")
-    cells = {name.lower() for name in column_names(source)}
-    ids = ("id", "_id", "query_id", "qid", "q_id", "topic_id")
-    return first.lstrip().startswith("#") or len(cells) < 2 or cells.isdisjoint(ids)
+    names = column_names(source)
+    try:
+        return len(names) < 2 or names[0].lstrip().startswith("#") or not find_id_column(names, "query", "")
+    except DataError:
+        return True
 
 
 def query_lines(source: Source) -> list[tuple[int, dict[str, str | None]]]:
