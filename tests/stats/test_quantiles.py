@@ -75,6 +75,8 @@ def test_parts_in_any_order(scores: list[float], limit: int, edges: list[int], c
 
 def test_zero_is_zero_and_what_is_not_known_is_null() -> None:
     assert QuantileSketch.of(np.array([0.0, -0.0, 0.0]), 0).at([0.5]) == [0.0]
+    for held in ([-0.0, 0.0], [0.0, -0.0]):
+        assert not np.signbit(QuantileSketch.of(np.array(held), 9).at([0.0, 1.0])).any()
     assert QuantileSketch.of(np.array([np.nan]), 5).values([0.25]).to_json() == {
         "at": {"0.25": None},
         "relative_error": 0.0,

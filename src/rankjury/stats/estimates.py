@@ -207,7 +207,7 @@ class QuantileSketch:
 
     @classmethod
     def of(cls, values: Floats, limit: int) -> "QuantileSketch":
-        known = values[~np.isnan(values)]
+        known = values[~np.isnan(values)] + 0.0  # -0.0 becomes 0.0: a sort of equal zeros keeps the order of parts
         places, counts = np.unique(_places(known), return_counts=True)
         return cls(limit, known if known.size <= limit else None, places, counts.astype(np.int64))
 
