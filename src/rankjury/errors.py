@@ -1,21 +1,21 @@
 """Exception tree: the errors that users meet.
 
-    RankjuryError                 exit 1   anything below; never raised itself
-    ├── UsageError             exit 2   the request is wrong: an option, a name, a combination
+    RankjuryError                 exit 1   base class, never raised directly
+    ├── UsageError             exit 2   invalid request: an option, a name, a combination
     │   ├── UnknownName        exit 2   a misspelt measure, dialect, format …; suggests the nearest
-    │   ├── ImpossibleSetting  exit 2   parameters that an engine cannot be built or searched with, on this corpus
+    │   ├── ImpossibleSetting  exit 2   parameters with which an engine cannot index or search this corpus
     │   └── MissingExtra       exit 2   an optional library is not installed; names the extra
-    └── DataError              exit 3   the data is wrong: unreadable, malformed, inconsistent
+    └── DataError              exit 3   invalid data: unreadable, malformed, inconsistent
         ├── DuplicatePair      exit 3   a duplicate (query, item) pair
-        ├── DamagedRun         exit 3   an archived run whose manifest, report or table is not as it was stored
-        └── EngineLost         exit 3   a search engine that answered before cannot be reached
+        ├── DamagedRun         exit 3   an archived run whose manifest, report or table was changed or removed
+        └── EngineLost         exit 3   the connection to a search engine was lost
 
-Each says what was found, where, what was expected and what to do, in that order. No message grows with the data: long
-values and long lists are cut (``shorten``).
+Each message says what was found, where, what was expected and what to do, in that order. Long values and long lists
+are truncated (``shorten``), so messages do not grow with the data.
 
-Readers hand bytes of unknown origin to Polars, NumPy, json and others, and what these raise about damage cannot be
-listed: Polars panics with an exception that is not an ``Exception``, NumPy passes headers through Python's tokenizer,
-json stops at the recursion limit. So this is the one place that catches broadly.
+Files of unknown origin are read by Polars, NumPy, json and others, and the exceptions that these raise for damaged data
+cannot be listed: Polars panics with an exception that is not an ``Exception``, NumPy passes headers through Python's
+tokenizer, json stops at the recursion limit. So this module is the only one that catches all exceptions.
 """
 
 import os
@@ -28,10 +28,10 @@ from typing import IO, Any
 
 
 class _NativeStderr:
-    """Capture of descriptor 2 while a file is read: Rust prints a panic there, before Polars raises it.
+    """Capture of file descriptor 2 (stderr) while a file is read: Rust prints a panic there before Polars raises it.
 
-    Only a command enables this, and gives Python's own standard error another descriptor: the descriptor belongs to the
-    process, and so not to a library. What was printed is passed on afterwards, unless it is a panic: that is raised.
+    Only a command enables this, because the descriptor belongs to the process. Python's own standard error gets another
+    descriptor. Captured text is printed afterwards unless it is a panic, which is raised as an error.
     """
 
     def __init__(self) -> None:
@@ -43,7 +43,7 @@ class _NativeStderr:
 
     @contextmanager
     def capture(self) -> Iterator[None]:
-        """Hold back what is printed within the block; several threads may be in one at once."""
+        """Capture what is printed within the block; several threads may be in one at once."""
         if not self.enabled:
             yield
             return
@@ -64,7 +64,7 @@ class _NativeStderr:
             import tempfile  # takes as long to load as the rest of a short command
 
             self._text = tempfile.TemporaryFile()  # noqa: SIM115 - closed by _end
-        except OSError:  # no folder for temporary files: a panic is printed then
+        except OSError:  # no folder for temporary files: a panic is printed to stderr
             return
         self._descriptor = os.dup(2)
         os.dup2(self._text.fileno(), 2)
@@ -85,21 +85,21 @@ class _NativeStderr:
 NATIVE_STDERR = _NativeStderr()
 
 _MAX_PART = 1_000
-"""Characters of a part of a message: more than any that rankjury words itself, ten lines of a terminal."""
+"""Maximum characters per part of a message: more than any message of rankjury, ten lines of a terminal."""
 _MAX_DETAILS = 50
 _MAX_KNOWN = 100
-"""Known names listed for one that is unknown: all measures or keys of a table, but not all columns of a file."""
+"""Maximum number of known names listed: enough for all measures or keys of a table, not for all columns of a file."""
 _MAX_BITS = 133
-"""Bits of an integer that is written out, 40 digits; Python refuses to write more than 4,300 digits."""
+"""Maximum bits of an integer that is printed in full, 40 digits; Python refuses more than 4,300 digits."""
 
 
 def shorten(value: object, most: int = 80, *, quoted: bool = False) -> str:
-    """Return a value as text for a message, with its middle cut out where it is long.
+    """Return a value as text for a message; the middle of long text is cut out.
 
     Args:
-        value: A text, or any other value, of which the ``repr`` is shown.
-        most: The number of characters from which on it is cut.
-        quoted: Show a text by its ``repr``, too.
+        value: A text, or any other value, shown by its ``repr``.
+        most: The maximum number of characters.
+        quoted: Show text by its ``repr`` as well.
 
     Example:
         >>> shorten("a" * 1000, 20)
@@ -115,7 +115,7 @@ def shorten(value: object, most: int = 80, *, quoted: bool = False) -> str:
 
 
 class RankjuryError(Exception):
-    """Base of every error that rankjury raises on purpose."""
+    """Base class of all errors that rankjury raises."""
 
     exit_code = 1
 
@@ -131,21 +131,21 @@ class RankjuryError(Exception):
     ) -> None:
         self.found = f"{found} ({count_note})" if count_note else found
         self.count_note = count_note
-        """The number of such faults, shown in brackets: 3 duplicate pairs."""
+        """The number of faults, shown in brackets, such as ``3 duplicate pairs``."""
         self.where = where
         self.expected = expected
         self.hint = hint
         self.details = tuple(details)
-        """Single faults, one line each, where several are reported together."""
+        """Single faults, one line each, when several are reported together."""
         super().__init__(found, where, expected, hint)
 
     def drop_count(self) -> None:
-        """Drop the number of faults, which is not known where only a part of the data was read."""
+        """Remove the number of faults, which is unknown when only part of the data was read."""
         if self.count_note:
             self.found, self.count_note = self.found.removesuffix(f" ({self.count_note})"), None
 
     def lines(self) -> list[str]:
-        """Return the message and each of its details; long parts are cut."""
+        """Return the message and its details; long parts are truncated."""
         found = shorten(self.found, _MAX_PART)
         text = f"{shorten(self.where, _MAX_PART)}: {found}" if self.where else found
         if self.expected:
@@ -161,13 +161,13 @@ class RankjuryError(Exception):
 
 
 class UsageError(RankjuryError):
-    """The request is wrong: an option, a name, a combination."""
+    """Invalid request: an option, a name or a combination of options."""
 
     exit_code = 2
 
 
-class UnknownName(UsageError):  # noqa: N818 - reads as what it says
-    """A name that is in no registry; lists the known ones and suggests the nearest."""
+class UnknownName(UsageError):  # noqa: N818 - the name describes the error
+    """Unknown name; lists the known names and suggests the nearest."""
 
     def __init__(self, kind: str, name: str, known: Iterable[str], *, where: str | None = None) -> None:
         names = sorted(set(known))
@@ -183,16 +183,16 @@ class UnknownName(UsageError):  # noqa: N818 - reads as what it says
 
 
 class ImpossibleSetting(UsageError):  # noqa: N818
-    """Parameters that an engine can never be built or searched with on this corpus: a sweep skips them for good."""
+    """Parameters with which an engine can never index or search this corpus: a sweep skips them permanently."""
 
 
 def install_command(extra: str) -> str:
-    """Return the command that installs an extra of rankjury."""
+    """Return the command that installs an optional dependency of rankjury."""
     return f"pip install 'rankjury[{extra}]'"
 
 
 class MissingExtra(UsageError):  # noqa: N818
-    """An optional dependency is needed and absent."""
+    """An optional dependency is not installed."""
 
     def __init__(self, library: str, extra: str, purpose: str) -> None:
         super().__init__(
@@ -202,13 +202,13 @@ class MissingExtra(UsageError):  # noqa: N818
 
 
 class DataError(RankjuryError):
-    """The data cannot be used as it is."""
+    """Invalid data: unreadable, malformed or inconsistent."""
 
     exit_code = 3
 
 
 class DuplicatePair(DataError):  # noqa: N818
-    """A duplicate (query, item) pair."""
+    """Duplicate (query, item) pair."""
 
     def __init__(self, query: str, item: str, pairs: int, where: str) -> None:
         super().__init__(
@@ -223,7 +223,7 @@ class DuplicatePair(DataError):  # noqa: N818
 
 
 class DamagedRun(DataError):  # noqa: N818
-    """A file of an archived run is gone, was changed, or is not as rankjury writes it."""
+    """Archived run with a file that is missing, changed, or not written by rankjury."""
 
     def __init__(self, file: Path, fault: str, *, expected: str | None = None) -> None:
         super().__init__(f"the run is damaged: {fault}", where=str(file), expected=expected)
@@ -233,25 +233,25 @@ class DamagedRun(DataError):  # noqa: N818
 
     @property
     def in_archive(self) -> str:
-        """The error without the folder of the archive."""
+        """The error without the path of the archive."""
         return f"{self.run}/{self.file}: {self.found}" + (f"; expected {self.expected}" if self.expected else "")
 
 
 class EngineLost(DataError):  # noqa: N818
-    """An engine cannot be reached any more: sending it the next query is useless."""
+    """An engine is not reachable any more, so further queries are useless."""
 
 
 @contextmanager
 def guard_reading(where: str, format: str | None = None, *, expected: str = "a whole file") -> Iterator[None]:
-    """Turn any error raised while a file, or a frame of another library, is read into a DataError with its place.
+    """Turn any error raised while a file, or a frame of another library, is read into a DataError that names the file.
 
     Args:
-        where: The file as the user named it, or what the frame holds.
-        format: What the file is read as, such as ``Parquet`` or ``a table``; named in the message.
-        expected: What is expected.
+        where: The file as the user named it, or a description of the frame.
+        format: The format that is being read, such as ``Parquet`` or ``a table``; part of the message.
+        expected: The expected content.
 
     Raises:
-        DataError: In place of any error that is not rankjury's own. Ctrl-C and exit requests pass unchanged.
+        DataError: For any error that is not a RankjuryError. Ctrl-C and exit requests pass unchanged.
     """
     try:
         with NATIVE_STDERR.capture():
@@ -261,7 +261,7 @@ def guard_reading(where: str, format: str | None = None, *, expected: str = "a w
     except FileNotFoundError as error:
         raise DataError("no such file", where=where) from error
     except MemoryError as error:
-        raise DataError("reading it needs more memory than there is", where=where) from error
+        raise DataError("not enough memory to read it", where=where) from error
     except RecursionError as error:
         raise DataError("nested too deeply", where=where, expected="a few levels") from error
     except UnicodeError as error:
@@ -272,15 +272,15 @@ def guard_reading(where: str, format: str | None = None, *, expected: str = "a w
 
 
 def parse_toml(text: str, where: str, *, fault: type[RankjuryError] = DataError) -> dict[str, Any]:
-    """Parse a TOML text.
+    """Parse TOML.
 
     Args:
-        text: The content of the file.
+        text: The text of the file.
         where: The file as the user named it.
-        fault: The error that is raised: ``UsageError`` for what a user writes as a request, such as a plan.
+        fault: The class of the error: ``UsageError`` for files in which a user writes a request, such as a plan.
 
     Raises:
-        RankjuryError: The text is not TOML; of the class ``fault``.
+        RankjuryError: The text is not TOML; an instance of ``fault``.
     """
     import tomllib  # not at the top: every command imports this module, and few read TOML
 
@@ -288,18 +288,18 @@ def parse_toml(text: str, where: str, *, fault: type[RankjuryError] = DataError)
         return tomllib.loads(text)
     except RecursionError as error:
         raise fault("nested too deeply", where=where, expected="a few levels") from error
-    except ValueError as error:  # TOMLDecodeError, and what Python says of an integer of more than 4,300 digits
+    except ValueError as error:  # TOMLDecodeError, or Python's error for an integer of more than 4,300 digits
         raise fault(f"not TOML: {_reason(error)}", where=where) from error
 
 
 def _reason(error: BaseException) -> str:
-    """Return the first line of an error's message, cut where it is long; its type where it has none.
+    """Return the first line of an error's message, truncated; the type of the error if it has no message.
 
-    What Polars says of a panic is about its own code.
+    Messages of Polars panics describe its own code and are replaced.
     """
     if type(error).__name__ == "PanicException":
         return "its data is damaged"
     text = (getattr(error, "strerror", None) or str(error)).strip().partition("\n")[0].strip()
-    if len(text) > 200:  # some quote the whole file
+    if len(text) > 200:  # some messages quote the whole file
         text = f"{text[:200]}…"
     return text or type(error).__name__

@@ -80,7 +80,7 @@ def test_ranks_survive_as_an_order(rankjury: Rankjury) -> None:
 def test_ids_that_the_target_cannot_hold(rankjury: Rankjury, bad: str) -> None:
     put("in.csv", f"query_id,item_id,score\n{bad},0.5\n")
     put("o.trec", "as it was")
-    check_failure(rankjury("convert", "in.csv", "o.trec"), 3, "cannot stand in a TREC file", "Write CSV")
+    check_failure(rankjury("convert", "in.csv", "o.trec"), 3, "cannot be written to a TREC file", "Write CSV")
     assert Path("o.trec").read_text() == "as it was"
     assert sorted(path.name for path in Path().iterdir()) == ["gold.qrels", "in.csv", "o.trec", "run.trec"]
 

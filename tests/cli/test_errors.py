@@ -37,19 +37,19 @@ BAD_RUNS: dict[str, tuple[str, str | bytes, tuple[str, ...]]] = {
     "duplicate, unjudged": ("r.trec", RUN + "q2 Q0 x 3 0.2 t\nq2 Q0 x 4 0.1 t\n", ("item 'x'", "query 'q2'")),
     "empty": ("r.trec", "", ("r.trec: the file is empty",)),
     "blank": ("r.trec", " \n\t\n", ("r.trec: found only blank lines",)),
-    "comments": ("r.trec", "# nothing\n", ("r.trec: found no line that holds data",)),
+    "comments": ("r.trec", "# nothing\n", ("r.trec: found no line with data",)),
     "no query in common": ("r.trec", "x1 Q0 d1 1 2 tag\n", ("no query in common", "'q1', 'q2'", "'x1'", "gold.qrels")),
     "latin-1": ("r.trec", (RUN + "q2 Q0 dé 3 0.1 tag\n").encode("latin-1"), ("r.trec:5:", "not UTF-8")),
     "UTF-16": ("r.trec", RUN.encode("utf-16"), ("r.trec: the text is UTF-16; expected UTF-8",)),
     "UTF-16, CSV": ("r.csv", (H + "q1,d1,1\n").encode("utf-16"), ("r.csv: the text is UTF-16",)),
-    "gzip cut short": ("r.trec.gz", gzip.compress(MANY)[:-9], ("r.trec.gz: the gzip stream is damaged or cut short",)),
+    "gzip cut short": ("r.trec.gz", gzip.compress(MANY)[:-9], ("r.trec.gz: the gzip stream is damaged or truncated",)),
     "zstd cut short": (
         "r.trec.zst",
         zstandard.ZstdCompressor().compress(MANY)[:-9],
-        ("r.trec.zst: the zstd stream is damaged or cut short",),
+        ("r.trec.zst: the zstd stream is damaged or truncated",),
     ),
     "parquet cut short": ("r.parquet", _RUN_PARQUET[:-30], ("r.parquet: cannot be read as Parquet",)),
-    "no parquet at all": ("r.parquet", "hello", ("r.parquet: does not begin as Parquet does",)),
+    "no parquet at all": ("r.parquet", "hello", ("r.parquet: not a Parquet file",)),
     "parquet with nan": (
         "r.parquet",
         _parquet(query_id=["q1"], item_id=["d1"], score=[float("nan")]),
@@ -228,17 +228,17 @@ EVALUATE = ["evaluate", "gold.qrels", "run.trec"]
         ([*EVALUATE, "--format", "jsn"], ("unknown format 'jsn'", "json")),
         ([*EVALUATE, "--gold-format", "xls"], ("unknown format 'xls'",)),
         ([*EVALUATE, "-o", "report.xls"], ("'report.xls'", ".csv, .html, .json, .md, .png, .svg")),
-        ([*EVALUATE, "-o", "report"], ("'report'", "a suffix among")),
+        ([*EVALUATE, "-o", "report"], ("'report'", "one of the suffixes")),
         ([*EVALUATE, "--per-query", "scores.md"], ("'scores.md'", ".csv, .jsonl")),
         (["evaluate", "-", "-"], ("standard input was named twice",)),
         (["evaluate", "gold.qrels", "-", "run.trec", "-"], ("standard input was named twice",)),
         ([*EVALUATE, "run.trec"], ("the run 'run.trec' was named twice",)),
         (["explain", "gold.qrels", "run.trec", "-m", "nddcg"], ("unknown measure 'nddcg'", "Did you mean ndcg")),
         (["metrics", "ndgc"], ("unknown measure 'ndgc'", "Did you mean ndcg")),
-        (["convert", "run.trec", "run.xls"], ("'run.xls'", "a suffix among")),
+        (["convert", "run.trec", "run.xls"], ("'run.xls'", "one of the suffixes")),
         (["convert", "run.trec", "run.out", "--to", "xls"], ("unknown format 'xls'",)),
         (["convert", "run.trec", "run.csv", "--format", "xls"], ("unknown format 'xls'",)),
-        (["convert", "run.trec", "run.parquet.gz"], ("Parquet is compressed by itself",)),
+        (["convert", "run.trec", "run.parquet.gz"], ("Parquet is already compressed",)),
     ],
 )
 def test_a_request_that_makes_no_sense(
@@ -297,7 +297,7 @@ def test_other_packings_are_named(rankjury: Rankjury) -> None:
     import bz2
 
     put("run.trec.bz2", bz2.compress(RUN.encode()))
-    check_failure(rankjury("evaluate", "gold.qrels", "run.trec.bz2"), 3, "packed with bzip2")
+    check_failure(rankjury("evaluate", "gold.qrels", "run.trec.bz2"), 3, "compressed with bzip2")
 
 
 def test_a_table_without_a_header(rankjury: Rankjury) -> None:

@@ -315,7 +315,7 @@ def put_bad() -> None:
         (["sub/flat.npy"], 3, ["flat.npy", "shape"]),
         (["both.npz"], 3, ["both.npz", "space", "other", "both.npz:space"]),
         (["both.npz:spac"], 3, ["both.npz", "'spac'"]),
-        (["both.npz:space", "--ids", "ids.txt"], 2, ["both.npz:space", "ids of its own"]),
+        (["both.npz:space", "--ids", "ids.txt"], 2, ["both.npz:space", "already contains ids"]),
         (["items.npy", "--ids", "few.txt"], 3, ["few.txt", "30", "2"]),
         (["items.npy", "--ids", "twice.txt"], 3, ["d00", "duplicate ids"]),
         (["items.npy", "--ids", "broken.json"], 3, ["broken.json"]),

@@ -120,7 +120,7 @@ def test_standard_input_is_told_by_content(monkeypatch: pytest.MonkeyPatch, data
 @pytest.mark.parametrize("data", [b"", b"\n", b" \t\r\n\n"])
 def test_nothing_on_standard_input(monkeypatch: pytest.MonkeyPatch, data: bytes) -> None:
     monkeypatch.setattr(sys, "stdin", _Stdin(data))
-    with pytest.raises(DataError, match="standard input: found nothing"):
+    with pytest.raises(DataError, match="standard input: no input"):
         read("-", "run")
 
 

@@ -67,7 +67,7 @@ def test_a_stream_that_is_cut_short_is_an_error(tmp_path: Path, suffix: str, pac
     whole = COMPRESS[packed](CONTENT[suffix].encode())
     path = tmp_path / f"run{suffix}{packed}"
     path.write_bytes(whole[: -int(lost if lost >= 1 else lost * len(whole))])
-    with pytest.raises(DataError, match="damaged or cut short") as caught:
+    with pytest.raises(DataError, match="damaged or truncated") as caught:
         read(path, "run")
     assert caught.value.where == str(path)
     assert {".gz": "gzip", ".zst": "zstd"}[packed] in caught.value.found
@@ -78,7 +78,7 @@ def test_a_wrong_checksum_is_an_error(tmp_path: Path, suffix: str) -> None:
     whole = gzip.compress(CONTENT[suffix].encode())
     path = tmp_path / f"run{suffix}.gz"
     path.write_bytes(whole[:-8] + bytes(4) + whole[-4:])
-    with pytest.raises(DataError, match="damaged or cut short"):
+    with pytest.raises(DataError, match="damaged or truncated"):
         read(path, "run")
 
 

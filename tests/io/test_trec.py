@@ -237,7 +237,7 @@ def test_swapped_files_are_recognised(tmp_path: Path, kind: str, text: str, hint
 
 @pytest.mark.parametrize("text", ["# only\n# comments\n", "#\n", "\n \n# x"])
 def test_comments_alone_are_no_data(tmp_path: Path, text: str) -> None:
-    with pytest.raises(DataError, match="no line that holds data"):
+    with pytest.raises(DataError, match="no line with data"):
         read(put(tmp_path, "run.trec", text), "run")
 
 
@@ -266,7 +266,7 @@ def test_whole_grades_are_written_whole(tmp_path: Path) -> None:
 def test_ids_that_trec_cannot_hold_are_refused(tmp_path: Path, column: str, bad: str) -> None:
     frame = read(put(tmp_path, "in.txt", QRELS), "gold")
     frame = frame.with_columns(frame[column].replace({"q2": bad, "d2": bad}))
-    with pytest.raises(DataError, match="cannot stand in a TREC file") as caught:
+    with pytest.raises(DataError, match="cannot be written to a TREC file") as caught:
         write(frame, tmp_path / "out.qrels", "gold")
     assert repr(bad) in caught.value.found
     assert [path.name for path in tmp_path.iterdir()] == ["in.txt"]

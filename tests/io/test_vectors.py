@@ -222,8 +222,8 @@ SHAPES: list[tuple[str, NDArray[Any], str]] = [
     ("no_columns", np.zeros((2, 0)), "found 2 vectors of 0 numbers"),
 ]
 TEXTS = [
-    ('{"a": [1, 2], "b": [3], "c": [4, 5], "d": []}', "unequal length: b, d of other than 2 numbers"),
-    ('[{"id": "a", "v": [1]}, {"id": "b", "v": [1, 2]}, {"id": "c", "v": [1]}]', "unequal length: b of other"),
+    ('{"a": [1, 2], "b": [3], "c": [4, 5], "d": []}', "unequal length: b, d not of 2 numbers"),
+    ('[{"id": "a", "v": [1]}, {"id": "b", "v": [1, 2]}, {"id": "c", "v": [1]}]', "unequal length: b not"),
     ('{"a": [1, null], "b": [2, 3], "c": [true, 1], "d": ["1", 2], "e": 5}', "no list of numbers for a, c, d, e"),
     ('[{"id": "a", "v": [1]}, {"id": "b"}]', "object 2 has no v"),
     ('[{"id": "a", "v": [1]}, 3]', "found list"),
@@ -236,7 +236,7 @@ TEXTS = [
     ("[" * 100_000, "JSON"),
 ]
 LINES = [
-    ('{"id": "a", "v": [1]}\n{"id": "b", "v": [1, 2]}\n{"id": "c", "v": [1]}', "unequal length: b of other than 1"),
+    ('{"id": "a", "v": [1]}\n{"id": "b", "v": [1, 2]}\n{"id": "c", "v": [1]}', "unequal length: b not of 1"),
     ('{"id": "a", "v": [1]}\n{"id": "b"}\n{"id": "c", "v": null}', "no vector for b, c"),
     ('{"id": "a", "v": [1, null]}', "infinite numbers in the vectors of a"),
     ('{"id": "a", "v": ["x"]}', "found 0 columns"),
@@ -244,7 +244,7 @@ LINES = [
     ("\t", "only blank lines"),
 ]
 COLUMNS: list[tuple[dict[str, Any], str]] = [
-    ({"id": ["a", "b", "c"], "v": [[1.0, 2.0], [3.0], [4.0, 5.0]]}, "unequal length: b of other than 2 numbers"),
+    ({"id": ["a", "b", "c"], "v": [[1.0, 2.0], [3.0], [4.0, 5.0]]}, "unequal length: b not of 2 numbers"),
     ({"id": ["a", "b"], "v": [[1.0], None]}, "no vector for b"),
     ({"id": ["a", "b"], "v": pl.Series([None, [1, 2]], dtype=pl.Array(pl.Int64, 2))}, "no vector for a"),
     ({"id": ["a", "b"], "v": pl.Series([[1, 2], [1, None]], dtype=pl.Array(pl.Int64, 2))}, "in the vectors of b"),
@@ -262,7 +262,7 @@ BROKEN: list[tuple[str, str | bytes, str]] = [
     ("zip.npy", NPZ, "NumPy"),
     ("array.npz", NPY, "NumPy"),
     ("crc.npz", NPZ.replace(ARRAY.tobytes(), bytes(24)), "CRC"),
-    ("text.npz", zip_of("a.txt", b"hello"), "a.txt is no array"),
+    ("text.npz", zip_of("a.txt", b"hello"), "a.txt is not an array"),
     ("hollow.npz", zip_of("a.npy", b""), "NumPy"),
     ("none.npz", npz(), "found 0 arrays"),
     ("ids_only.npz", npz(ids=np.array(IDS)), "found 0 arrays"),
@@ -308,14 +308,14 @@ def converts(error: RankjuryError, folder: Path) -> None:
 
 
 def test_an_array_for_each_id(tmp_path: Path) -> None:
-    """np.savez(path, **{id: vector}) was refused: three arrays that may be vectors."""
+    """np.savez(path, **{id: vector}) was refused: three arrays that may be the vectors."""
     path = put(tmp_path, "v.npz", npz(**dict(zip(IDS, ARRAY, strict=True))))
     holds(read_vectors(path), np.float32)
 
 
 def test_arrays_for_ids_must_be_of_one_length_and_have_names(tmp_path: Path) -> None:
     path = put(tmp_path, "v.npz", npz(x=ARRAY[0], y=ARRAY[1], z=ARRAY[2, :1]))
-    assert "unequal length: z of other than 2 numbers" in str(refused(path))
+    assert "unequal length: z not of 2 numbers" in str(refused(path))
     buffer = io.BytesIO()
     np.savez(buffer, *ARRAY)
     assert "3 arrays without a name" in str(refused(put(tmp_path, "w.npz", buffer.getvalue())))
@@ -323,7 +323,7 @@ def test_arrays_for_ids_must_be_of_one_length_and_have_names(tmp_path: Path) -> 
 
 @pytest.mark.parametrize("name", ["movie_ids", "item_id", "movieIds", "IDS_id", "id"])
 def test_ids_under_another_name(tmp_path: Path, name: str) -> None:
-    """np.savez(path, movie_ids=…, embeddings=…) was refused: two arrays that may be vectors."""
+    """np.savez(path, movie_ids=…, embeddings=…) was refused: two arrays that may be the vectors."""
     path = put(tmp_path, "v.npz", npz(**{name: np.array(IDS), "embeddings": ARRAY}))
     holds(read_vectors(path), np.float32)
     holds(read_vectors(f"{path}:embeddings"), np.float32)
@@ -368,7 +368,7 @@ def test_spaces_within_each_id(tmp_path: Path) -> None:
     tree = {name: {"title": row, "plot": [7.0, 7.0]} for name, row in zip(IDS, ROWS, strict=True)}
     path = put(tmp_path, "v.json", json.dumps(tree))
     error = refused(path)
-    assert "2 spaces that may be vectors: title, plot" in str(error) and f"{path}:title" in str(error.hint)
+    assert "2 spaces that may be the vectors: title, plot" in str(error) and f"{path}:title" in str(error.hint)
     holds(read_vectors(f"{path}:title"), np.float64)
     assert "title, plot" in str(refused(f"{path}:nothing"))
     only = put(tmp_path, "only.json", json.dumps({name: {"title": row} for name, row in zip(IDS, ROWS, strict=True)}))

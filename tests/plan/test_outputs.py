@@ -143,7 +143,7 @@ class TestRefused:
             ("[[output]]\nfile = 'a.md'\nform = 'querys'\n", "output[1] (a.md): unknown form 'querys'. Did you mean"),
             (
                 "[[output]]\nfile = 'a.md'\nform = 'queries'\n",
-                "output[1] (a.md): cannot tell the format from the name",
+                "output[1] (a.md): the format of 'a.md'",
             ),
             (
                 "[[output]]\nfile = 'a.csv'\nform = 'retrievers'\n",

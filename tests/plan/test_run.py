@@ -175,7 +175,7 @@ class TestVectors:
                 "candidate id has no vec.*: zz",
             ),
             ("path = 'items.npz'\nqueries = 'flat.npz'", "queries of 2 dimensions and a corpus of 5"),
-            ("path = 'items.npz'\nids = 'strange.txt'", "has ids of its own"),
+            ("path = 'items.npz'\nids = 'strange.txt'", "already contains ids"),
             ("path = 'items.npz:nothing'", "no array is called 'nothing'"),
             ("path = 'nowhere.npz'", r"nowhere\.npz \(plan\.toml:6, systems\.v\.path\): no such file"),
         ],

@@ -1,1 +1,1 @@
-"""File formats: TREC, JSON, JSON Lines, CSV, Parquet, vectors; one table reader."""
+"""File formats: TREC, JSON, JSON Lines, CSV, Parquet and vectors, with one table reader."""

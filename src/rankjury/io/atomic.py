@@ -1,10 +1,10 @@
-"""Atomic writes: output files appear whole or not at all, and together where one command writes several.
+"""Atomic writes: an output file appears complete or not at all; several outputs of one command appear together.
 
-Every output is written to a part file beside its destination, ``.report.json.<mark>.part``. When all outputs of a
-command are complete and on the disk, they are renamed one right after the other. Ctrl-C and SIGTERM wait for the end of
-these renames; only a SIGKILL or a power cut within them, some microseconds, can leave the new file of one output beside
-the old file of another. Every single file is whole even then, and repeating the command replaces them all. What a
-killed command left is removed by the next command that writes into the same folder (``temporary``).
+Every output is first written to a part file next to its destination, ``.report.json.<mark>.part``. When all outputs of
+a command are complete and on disk, they are renamed one right after the other. Ctrl-C and SIGTERM wait for the end of
+the renames. Only a SIGKILL or a power cut during them, some microseconds, can leave a new file next to an old one;
+every single file is complete even then, and repeating the command replaces them all. Part files that a killed command
+left are removed by the next command that writes into the same folder (``temp_files``).
 """
 
 import errno
@@ -32,9 +32,9 @@ class _Stage:
     vouching: list[Path] = field(default_factory=list)
 
     def commit(self) -> None:
-        """Rename all parts in the order in which they were staged, but last those that vouch for the others.
+        """Rename all parts in the order in which they were staged, and completion markers last.
 
-        What vouched for the files that stood there before is removed first: it must not vouch for a mixture.
+        The old completion marker is removed first, because it does not describe a mixture of old and new files.
         """
         order = sorted(self.parts, key=self.vouching.__contains__)
         with _uninterrupted():
@@ -48,7 +48,7 @@ class _Stage:
                     self.parts[path].replace(path)
 
     def discard(self, path: Path) -> None:
-        """Remove the part of an output, where it has not taken its place."""
+        """Remove the part file of an output, unless it was renamed."""
         part = self.parts.pop(path, None)
         if part is not None:
             if part.is_dir():
@@ -62,9 +62,9 @@ _current: ContextVar[_Stage | None] = ContextVar("stage", default=None)
 
 @contextmanager
 def together() -> Iterator[None]:
-    """Let all files written by ``replacing`` within the block appear when it ends well, and none when not.
+    """Rename all files written by ``replacing`` within the block when it succeeds, and none when it fails.
 
-    A block within another belongs to the outer one.
+    A nested block belongs to the outer one.
     """
     if _current.get() is not None:
         yield
@@ -82,15 +82,15 @@ def together() -> Iterator[None]:
 
 @contextmanager
 def replacing(path: Path, *, folder: bool = False, vouches: bool = False) -> Iterator[Path]:
-    """Yield a part file next to ``path`` that takes its place when the block ends well, and is removed when not.
+    """Yield a part file next to ``path`` that replaces it when the block succeeds, and is removed when it fails.
 
-    Within ``together`` it takes its place with the others. A pipe or a device, such as /dev/stdout, is written into,
-    never replaced. A ``DataError`` names the destination where the system refuses to write.
+    Within ``together``, all files are renamed at the end of that block. A pipe or a device, such as /dev/stdout, is
+    written directly. A ``DataError`` names the destination if the system refuses to write.
 
     Args:
         path: The destination.
-        folder: Yield a new folder instead of a file; it replaces an empty folder or nothing.
-        vouches: The file tells that the others written with it are complete: it is the last to take its place.
+        folder: Yield a new folder instead of a file; the destination must be missing or an empty folder.
+        vouches: The file marks the others written with it as complete, so it is renamed last.
     """
     with write_errors(path):  # such as a name that is too long
         if path.exists() and not path.is_file() and not path.is_dir():
@@ -112,7 +112,7 @@ def replacing(path: Path, *, folder: bool = False, vouches: bool = False) -> Ite
             with write_errors(path):
                 yield part
                 for file in part.iterdir() if folder else (part,):
-                    with file.open("rb" if folder else "rb+") as written:  # those in a folder may be of another user
+                    with file.open("rb" if folder else "rb+") as written:  # may belong to another user in a folder
                         os.fsync(written.fileno())
         except BaseException:
             stage.discard(path)
@@ -121,9 +121,9 @@ def replacing(path: Path, *, folder: bool = False, vouches: bool = False) -> Ite
 
 @contextmanager
 def _uninterrupted() -> Iterator[None]:
-    """Let the signals that end a command wait until the block is done."""
+    """Delay signals that end a command until the block is done."""
     if threading.current_thread() is not threading.main_thread():
-        yield  # where Python handles no signals
+        yield  # Python handles signals in the main thread only
         return
     waiting: list[int] = []
 
@@ -146,14 +146,14 @@ def _uninterrupted() -> Iterator[None]:
 
 @contextmanager
 def write_errors(path: Path) -> Iterator[None]:
-    """Turn an error of the system while ``path`` is written into a DataError; any other passes."""
+    """Turn an operating system error while ``path`` is written into a DataError; others pass."""
     try:
         yield
     except DataError:
         raise
-    except BaseException as error:  # Polars wraps errors of the system in its own, and panics
+    except BaseException as error:  # Polars wraps system errors in its own types, and panics
         reason = error.strerror if isinstance(error, OSError) else None
-        named = re.search(r" \(os error (\d+)\)", str(error))  # how Rust, and so Polars, ends the message
+        named = re.search(r" \(os error (\d+)\)", str(error))  # the end of messages from Rust, and so from Polars
         if not reason and named is not None:
             reason = os.strerror(int(named[1]))
         if not reason and not isinstance(error, OSError):
@@ -170,10 +170,9 @@ def write_files(contents: Mapping[Path, str | bytes]) -> None:
 
 
 def check_destination(path: Path, *, folder: bool = False, parents: bool = False) -> None:
-    """Refuse a path that cannot be written: to be called before anything is computed.
+    """Check that a path can be written, before anything is computed.
 
-    ``folder``: it will be a folder, and an empty one may be there already. ``parents``: missing folders above it will
-    be made.
+    ``folder``: the output is a folder; an empty one may exist. ``parents``: missing parent folders will be created.
     """
     with write_errors(path):
         if path.is_dir() and not folder:
@@ -188,20 +187,20 @@ def check_destination(path: Path, *, folder: bool = False, parents: bool = False
 
 
 def make_folder(folder: Path) -> None:
-    """Make a folder and those above it, unless they are there."""
+    """Create a folder and its missing parents."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise DataError(f"cannot make this folder: {error.strerror}", where=str(folder)) from error
+        raise DataError(f"cannot create this folder: {error.strerror}", where=str(folder)) from error
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write a text file whole."""
+    """Write a text file atomically."""
     write_files({path: text})
 
 
 def sync_folder(folder: Path) -> None:
-    """Write the names in a folder to the disk, where the system can."""
+    """Flush the names in a folder to disk, where the system supports it."""
     try:
         handle = os.open(folder, os.O_RDONLY)
     except (PermissionError, IsADirectoryError):
@@ -216,9 +215,9 @@ def sync_folder(folder: Path) -> None:
 
 
 def replace_file(path: Path, octets: bytes, *, durable: bool = True) -> None:
-    """Replace a file at once, outside of any ``together``: it holds the new content or the old.
+    """Replace a file immediately, outside of any ``together``; it has either the old or the new content.
 
-    ``durable``: the content is on the disk when this returns.
+    ``durable``: the content is on disk when this returns.
     """
     part = new_part(path)
     try:

@@ -1,4 +1,4 @@
-"""Tables of attributes of queries or items: an id column, and columns of any kind; and query sets as plain text."""
+"""Attribute tables of queries or items (an id column and columns of any type), and query sets as plain text."""
 
 import re
 import unicodedata
@@ -19,12 +19,12 @@ _HEADING = re.compile(r"#+\s*(type|version)\s*:\s*(.*)", re.IGNORECASE)
 def read_attributes(
     given: str, kind: str, *, id_column: str | None = None, as_written: bool = False, ids_alone: bool = False
 ) -> tuple[pl.DataFrame, str]:
-    """Read a CSV, TSV, JSONL or Parquet table, and the name of its column of ids; ``kind`` is ``query`` or ``item``.
+    """Read a CSV, TSV, JSONL or Parquet table and the name of its id column; ``kind`` is ``query`` or ``item``.
 
-    A .json may be {id: {column: value}}. Queries may be a .txt with one per line (``query_lines``).
+    A .json file may be {id: {column: value}}. Queries may be a .txt file with one query per line (``query_lines``).
 
-    ``id_column`` says which it is, where its name does not. ``as_written``: what a CSV holds stays text. ``ids_alone``:
-    there need be no attributes.
+    ``id_column`` names the id column if its name is not a known one. ``as_written``: CSV cells stay text.
+    ``ids_alone``: attributes are optional.
     """
     source = Source.open(given)
     with guard_reading(source.name, "a table"):
@@ -38,9 +38,9 @@ def read_attributes(
 
 
 def read_column(given: str, kind: str, what: str, place: Callable[[str], str] = str) -> dict[str, str]:
-    """Read one column, ``items.jsonl:title``, by id; empty cells are omitted.
+    """Return one column by id, from ``items.jsonl:title``; empty cells are omitted.
 
-    ``what`` is the name of the setting, for an error; ``place`` resolves a path.
+    ``what`` is the name of the parameter, for errors; ``place`` resolves a path.
     """
     path, _, column = given.rpartition(":")
     if not path or exists(place(given)):

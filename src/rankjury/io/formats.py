@@ -1,6 +1,6 @@
-"""Formats of golds and runs: files ↔ frames.
+"""Formats of gold and run files: readers and writers.
 
-A frame of gold has query_id, item_id and grade; one of a run query_id, item_id and score (and rank).
+A gold frame has query_id, item_id and grade; a run frame has query_id, item_id and score (and rank).
 """
 
 import io
@@ -35,17 +35,17 @@ _SUFFIXES = {
     **dict.fromkeys((".parquet", ".pq"), "parquet"),
     **dict.fromkeys((".trec", ".run", ".qrels", ".qrel", ".txt", ".res", ".test"), "trec"),
 }
-# An object with a key, an empty one, or a list of objects; not an id like {a} or [1].
+# An object with a key, an empty object, or a list of objects; not an id like {a} or [1].
 _JSON_START = re.compile(r'\{\s*("|\}|$)|\[\s*(\{|\]|$)')
 
 
 def format_of(source: Source) -> str:
-    """Return the format of a source: by its content, or by its suffix where the content leaves it open."""
+    """Return the format of a source: by its content, or by its suffix if the content is ambiguous."""
     if source.is_parquet():
         return "parquet"
     suffix = _SUFFIXES.get(plain_suffix(source.name))
     if suffix == "parquet":
-        raise DataError("does not begin as Parquet does", where=source.name, expected="a Parquet file")
+        raise DataError("not a Parquet file", where=source.name, expected="a Parquet file")
     lines = source.head_lines
     if not lines:
         raise DataError("found only blank lines", where=source.name, expected="data")
@@ -65,7 +65,7 @@ def format_of(source: Source) -> str:
 
 
 def _is_record(line: str) -> bool:
-    """Return whether a line is an object by itself that names a query and an item."""
+    """Return whether a line is a JSON object that names a query and an item."""
     try:
         record = json.loads(line)
     except (ValueError, RecursionError):
@@ -74,7 +74,7 @@ def _is_record(line: str) -> bool:
 
 
 def read(given: str | Path | Source, kind: str, form: str | None = None) -> pl.DataFrame:
-    """Read a ``gold`` or a ``run``; ``form`` overrides what content and suffix say."""
+    """Read a ``gold`` or a ``run``; ``form`` overrides the format detected from content and suffix."""
     source = given if isinstance(given, Source) else Source.open(given)
     if form is not None and form not in _READERS:
         raise UnknownName("format", form, FORMATS)
@@ -82,7 +82,7 @@ def read(given: str | Path | Source, kind: str, form: str | None = None) -> pl.D
         source.refuse_pickle(kind)
         is_text = not source.is_parquet() and not source.compression
         if is_text and re.match(r'\s*\{\s*"schema":\s*"rankjury\.', source.head):
-            raise DataError("this is a report of rankjury", where=source.name, expected=f"a {kind}")
+            raise DataError("this is a rankjury report", where=source.name, expected=f"a {kind}")
         chosen = form or format_of(source)
     with guard_reading(source.name, chosen.upper()):
         frame = _READERS[chosen](source, kind)
@@ -92,7 +92,7 @@ def read(given: str | Path | Source, kind: str, form: str | None = None) -> pl.D
 
 
 def kind_of(source: Source, form: str | None = None) -> str:
-    """Return ``gold`` or ``run``: by the columns where they differ, else by whether all values are whole."""
+    """Return ``gold`` or ``run``: by the columns if they differ, else ``gold`` if all values are whole numbers."""
     try:
         gold = read(source, "gold", form)
     except DataError:
@@ -107,7 +107,7 @@ def kind_of(source: Source, form: str | None = None) -> str:
 
 
 def write(frame: pl.DataFrame, path: Path, kind: str, form: str | None = None) -> str:
-    """Write a gold, a run or any ``table`` whole, in the format of the suffix or the given one; return the format."""
+    """Write a gold, a run or any ``table`` in the format of ``form`` or of the suffix; return the format."""
     chosen, compression = form_to_write(path, form, TABLE_FORMATS if kind == "table" else FORMATS)
     packing: dict[str, Any] = {"compression": compression, "check_extension": False}
     with replacing(path) as part:
@@ -127,22 +127,22 @@ def write(frame: pl.DataFrame, path: Path, kind: str, form: str | None = None) -
 
 
 def form_to_write(path: Path, form: str | None, allowed: Sequence[str]) -> tuple[str, Packing]:
-    """Return the format and the compression that a file name calls for."""
+    """Return the format and the compression for a file name."""
     chosen = form or _SUFFIXES.get(plain_suffix(path.name))
     if form is not None and form not in FORMATS:
         raise UnknownName("format", form, FORMATS)
     if chosen is None or chosen not in allowed:
         suffixes = ", ".join(suffix for suffix, name in sorted(_SUFFIXES.items()) if name in allowed)
-        raise UsageError(f"cannot tell the format from the name {path.name!r}", expected=f"a suffix among {suffixes}")
+        raise UsageError(f"the format of {path.name!r} is unknown", expected=f"one of the suffixes {suffixes}")
     compression: Packing = COMPRESSIONS.get(path.suffix.lower(), "uncompressed")
     if chosen == "parquet" and compression != "uncompressed":
-        raise UsageError("Parquet is compressed by itself", where=path.name, hint="Omit the last suffix.")
+        raise UsageError("Parquet files are already compressed", where=path.name, hint="Omit the last suffix.")
     return chosen, compression
 
 
 @check_arguments
 def read_gold(given: str | Path, form: str | None = None, *, relevant_from: float | None = None) -> Gold:
-    """Read a gold from a path, or from standard input where it is ``-``."""
+    """Read a gold from a path, or from standard input (``-``)."""
     source = Source.open(given)
     with guard_reading(source.name):
         return gold_from_frame(read(source, "gold", form), source=source.name, relevant_from=relevant_from)
@@ -150,7 +150,7 @@ def read_gold(given: str | Path, form: str | None = None, *, relevant_from: floa
 
 @check_arguments
 def read_run(given: str | Path, form: str | None = None) -> Ranking:
-    """Read a run from a path, or from standard input where it is ``-``."""
+    """Read a run from a path, or from standard input (``-``)."""
     source = Source.open(given)
     with guard_reading(source.name):
         return ranking_from_frame(read(source, "run", form), source=source.name)

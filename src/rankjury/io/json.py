@@ -1,4 +1,4 @@
-"""JSON and JSONL: runs and judgments as pytrec_eval, ranx and BEIR write them, records, and a strict parser."""
+"""JSON and JSONL: runs and judgments as written by pytrec_eval, ranx and BEIR; records; and a strict parser."""
 
 import json
 import re
@@ -18,11 +18,11 @@ from rankjury.io.source import Source
 
 
 class _Pairs(list[tuple[str, Any]]):
-    """An object's members as they stand, so that a repeated key is not lost."""
+    """Members of an object as parsed, including repeated keys."""
 
 
 def read(source: Source, kind: str) -> pl.DataFrame:
-    """Return query_id, item_id and grade or score of every entry."""
+    """Return query_id, item_id and grade or score of all entries."""
     tree = parse_json(source.text(), source.name, expected="{query: {item: number}}", members=_Pairs)
     if isinstance(tree, _Pairs):
         return _from_objects(tree, source, kind)
@@ -58,7 +58,7 @@ def _from_objects(tree: _Pairs, source: Source, kind: str) -> pl.DataFrame:
     frame = pl.DataFrame({QUERY: queries, ITEM: items, value: list(map(float, numbers))}, schema=schema)
     if kind == "gold":
         check_grades(None, frame[GRADE], source.name)
-    # A query that found nothing is not one that was not asked: a row without an item says so.
+    # A query with no results differs from a query that was not run: it gets a row without an item.
     return pl.concat([frame, pl.DataFrame({QUERY: nothing_found}, schema={QUERY: pl.String})], how="diagonal")
 
 
@@ -73,9 +73,9 @@ def _members(query: str, value: Any, source: Source, kind: str) -> list[tuple[st
 
 
 def to_text(frame: pl.DataFrame) -> str:
-    """Return {query: {item: number}}, one query per line; pairs that occur twice are kept.
+    """Return {query: {item: number}}, one query per line; duplicate pairs are kept.
 
-    A row without an item is a query that found nothing, which only this format can express.
+    A row without an item is a query with no results, which only this format can express.
     """
     value = GRADE if GRADE in frame.columns else SCORE
     whole = value == GRADE and are_whole(frame[value])
@@ -94,9 +94,9 @@ def _quoted(name: Any) -> str:
 
 
 def records_by_id(source: Source, tree: Any = None) -> list[dict[str, Any]] | None:
-    """Return the records of {id: {field: value}}, each with its key as the field ``id``; None of anything else.
+    """Return the records of {id: {field: value}}, each with its key as the field ``id``; None for any other content.
 
-    ``tree`` is the content, where it was parsed before. Duplicate keys, and an ``id`` that is not the key, are errors.
+    ``tree`` is the content if already parsed. Duplicate keys, and an ``id`` that differs from the key, are errors.
     """
     if tree is None:
         try:
@@ -117,12 +117,12 @@ def records_by_id(source: Source, tree: Any = None) -> list[dict[str, Any]] | No
 
 
 _MAX_DEPTH = 64
-"""Polars takes longer with each level, and at 1,000 does not come to an end."""
+"""Polars gets slower with each level, and does not finish at 1,000."""
 _NO_MARKS = bytes(octet for octet in range(256) if octet not in b'[]{}"\n')
 _LOW = r"\\u[dD][c-fC-F][0-9a-fA-F]{2}"
 _HIGH = r"\\u[dD][89abAB][0-9a-fA-F]{2}"
 _LONE = re.compile(f"{_HIGH}(?!{_LOW})|(?<!{_HIGH}){_LOW}".encode())
-"""An escape that is half of a character, or seems to be: behind a backslash that is itself escaped, it is none."""
+"""An escaped lone surrogate, or what looks like one: after an escaped backslash it is not an escape."""
 
 Pairs = list[tuple[str, Any]]
 Octets = bytes | mmap
@@ -139,14 +139,14 @@ def parse_json(
     """Return the value of a JSON text.
 
     Args:
-        text: The text.
-        where: The file that it is from, as the user named it.
-        line: Where the text is one line of the file, its number.
-        expected: What the text should be, for the error.
-        members: Makes a value of the pairs of an object; None: a dict, with the last of equal keys.
+        text: The JSON text.
+        where: The file as the user named it.
+        line: The line number, if the text is one line of the file.
+        expected: The expected content, for the error.
+        members: Converts the pairs of an object; None: a dict with the last of equal keys.
 
     Raises:
-        DataError: The text is not JSON, is nested too deeply, or has a number or a character that cannot be held.
+        DataError: The text is not JSON, is nested too deeply, or has a number or a character that cannot be stored.
     """
     place = where if line is None else f"{where}:{line}"
     try:
@@ -154,7 +154,7 @@ def parse_json(
         refuse_surrogates(text, value)
         return value
     except UnicodeError as error:
-        raise DataError("found half of a character (a lone surrogate)", where=place, expected="Unicode text") from error
+        raise DataError("found a lone surrogate (half of a character)", where=place, expected="Unicode text") from error
     except RecursionError as error:
         raise DataError("this JSON is nested too deeply", where=place, expected=expected) from error
     except ValueError as error:
@@ -164,13 +164,13 @@ def parse_json(
 
 
 def may_hold_surrogates(content: bytes) -> bool:
-    """Return whether a JSON text has an escape that seems to be half of a character."""
-    # A search for one byte takes a tenth of the time of one for two.
+    """Return whether a JSON text has an escape that may be a lone surrogate."""
+    # Searching for one byte takes a tenth of the time of searching for two.
     return b"\\" in content and b"\\u" in content and _LONE.search(content) is not None
 
 
 def refuse_surrogates(text: str | bytes, value: Any) -> None:
-    """Raise a UnicodeError where what was parsed from a text holds a string that cannot be written as UTF-8."""
+    """Raise a UnicodeError if a value parsed from a text has a string that cannot be written as UTF-8."""
     if isinstance(text, str):
         text = text.encode(errors="surrogatepass") if "\\u" in text else b""
     todo = [value] if may_hold_surrogates(text) else []
@@ -185,7 +185,7 @@ def refuse_surrogates(text: str | bytes, value: Any) -> None:
 
 
 def unique_members(where: str, what: str = "key") -> Callable[[Pairs], dict[str, Any]]:
-    """Return what makes a dict of an object's pairs, and refuses a key that occurs twice."""
+    """Return a function that makes a dict from an object's pairs and refuses duplicate keys."""
 
     def members(pairs: Pairs) -> dict[str, Any]:
         found = dict(pairs)
@@ -203,9 +203,9 @@ def duplicate_error(names: Iterable[str], where: str, what: str = "key") -> Data
 
 
 def check_depth(content: Octets, where: str, *, rows: int | None = None) -> None:
-    """Refuse JSON that is nested so deeply that Polars would not come to an end.
+    """Refuse JSON that is too deeply nested for Polars.
 
-    Only the text from which Polars infers types matters: so many ``rows`` of JSONL, or all (None).
+    Only the text from which Polars infers types matters: the first ``rows`` lines of JSONL, or all (None).
     """
     if rows is not None:
         lines = re.match(rb"(?:\s*\S[^\n]*){0,%d}" % rows, content)
@@ -215,10 +215,10 @@ def check_depth(content: Octets, where: str, *, rows: int | None = None) -> None
 
 
 def _depth(content: bytes) -> int:
-    """Return how deep brackets outside of strings are nested."""
+    """Return the nesting depth of brackets outside of strings."""
     if b"\\" in content:
         content = content.replace(b"\\\\", b"").replace(b'\\"', b"")
-    # Without two quotes side by side, which begin and end nothing, few strings are left: those with brackets.
+    # After adjacent quotes, which enclose nothing, are removed, few strings remain: those with brackets.
     marks = re.sub(rb'"[^"\n]*"', b"", content.translate(None, _NO_MARKS).replace(b'""', b""))
     brackets = np.frombuffer(marks.translate(None, b'"\n'), dtype=np.uint8)
     # The codes of [ and { end in B, those of ] and } in D.
@@ -226,21 +226,21 @@ def _depth(content: bytes) -> int:
 
 
 def count_octets(content: Octets, octets: bytes) -> list[int]:
-    """Return how often each of these bytes occurs; ``bytes.count`` takes twice as long where that is often."""
+    """Return how often each of these bytes occurs; ``bytes.count`` takes twice as long for frequent bytes."""
     counts = [0] * len(octets)
     values = np.frombuffer(content, dtype=np.uint8)
-    for first, last in cut_rows(len(values), 1 << 19):  # as many as a processor's cache holds
+    for first, last in cut_rows(len(values), 1 << 19):  # rows that fit into the processor's cache
         for place, octet in enumerate(octets):
             counts[place] += int(np.count_nonzero(values[first:last] == octet))
     return counts
 
 
 _INFERRED = 100
-"""Lines by which Polars chooses the types of columns."""
+"""Number of lines from which Polars infers column types."""
 
 
 def read_jsonl(source: Source, kind: str) -> pl.DataFrame:
-    """Return query_id, item_id and grade, or score and rank, of every line."""
+    """Return query_id, item_id and grade, or score and rank, of all lines."""
 
     def place(row: int) -> str:
         numbers = (number for number, line in enumerate(source.lines(), start=1) if line.strip())
@@ -254,7 +254,7 @@ def read_jsonl(source: Source, kind: str) -> pl.DataFrame:
     except pl.exceptions.PolarsError:
         frame = _read_line_by_line(source, content)
     else:
-        # Polars takes the last of equal keys, and any half of a character.
+        # Polars takes the last of equal keys, and accepts lone surrogates.
         colons, backslashes = count_octets(content, b":\\")
         if _may_repeat_keys(frame, content, colons) or (backslashes and may_hold_surrogates(bytes(content))):
             _read_line_by_line(source, content)
@@ -262,7 +262,7 @@ def read_jsonl(source: Source, kind: str) -> pl.DataFrame:
 
 
 def read_json_table(source: Source, *, lines: bool = False) -> pl.DataFrame:
-    """Return a JSON list of objects, or an object on each of the ``lines``, as a table of any columns."""
+    """Read a JSON list of objects, or one object per line (``lines``), as a table of any columns."""
     content = source.text().encode()
     check_depth(content, source.name)
     try:
@@ -270,12 +270,12 @@ def read_json_table(source: Source, *, lines: bool = False) -> pl.DataFrame:
     except pl.exceptions.PolarsError:
         if lines:
             return _read_line_by_line(source, content)
-        parse_json(content, source.name, expected="a list of objects")  # names the line where it is not JSON
+        parse_json(content, source.name, expected="a list of objects")  # names the line that is not JSON
         raise
 
 
 def table_of(frame: pl.DataFrame, source: Source, kind: str, place: Callable[[int], str]) -> pl.DataFrame:
-    """Return the wanted columns of a table of records, checked; ``place`` returns the place of a row."""
+    """Return the wanted columns of a table of records, checked; ``place`` returns the location of a row."""
     columns = match_columns(frame.columns, kind, where=source.name)
     frame = frame.select(pl.col(column).alias(name) for name, column in columns.items())
     for name in frame.columns:
@@ -288,7 +288,7 @@ def table_of(frame: pl.DataFrame, source: Source, kind: str, place: Callable[[in
 def check_numbers(
     frame: pl.DataFrame, columns: dict[str, str], source: Source, place: Callable[[int], str]
 ) -> pl.DataFrame:
-    """Return the columns other than ids as numbers, and refuse others; ``place`` returns the place of a row."""
+    """Return the columns other than ids as numbers, and refuse other types; ``place`` returns the location of a row."""
     values = [name for name in frame.columns if name not in (QUERY, ITEM)]
     texts = [name for name in values if frame[name].dtype == pl.String]
     numbers = frame.with_columns(pl.col(name).str.strip_chars().cast(pl.Float64, strict=False) for name in texts)
@@ -305,10 +305,10 @@ def check_numbers(
 
 
 def _may_repeat_keys(frame: pl.DataFrame, content: Octets, colons: int) -> bool:
-    """Return whether an object of the text may have a key twice, of those whose values may not be null.
+    """Return whether an object of the text may have a duplicate key.
 
-    Where nothing is null, each object has each column's key at least once, and behind each is a colon. So with no more
-    colons than that, no key occurs twice. Else, as with colons in ids, the keys are counted themselves.
+    If no value is null, each object has each column's key at least once, followed by a colon. So if the text has no
+    more colons than that, no key is duplicated. Otherwise, as with colons in ids, the keys themselves are counted.
     """
     whole = not any(column.null_count() for column in frame)
     if whole and colons == frame.width * frame.height:
@@ -318,14 +318,14 @@ def _may_repeat_keys(frame: pl.DataFrame, content: Octets, colons: int) -> bool:
 
 
 def _read_line_by_line(source: Source, content: Octets) -> pl.DataFrame:
-    """Read slowly: name the line that is broken, and take ids that are strings here and numbers there."""
+    """Read line by line, slowly: name an invalid line, and accept ids that are partly strings, partly numbers."""
     check_depth(content, source.name)
     records = list(line_objects(source.lines(), source.name, "an object on each line"))
     return pl.DataFrame(records, infer_schema_length=None, strict=False)
 
 
 def line_objects(lines: Iterable[str], where: str, expected: str) -> Iterator[dict[str, Any]]:
-    """Yield the object on each line; blank lines hold none, and duplicate keys are refused."""
+    """Yield the object on each line; blank lines are skipped, and duplicate keys are refused."""
     for number, line in enumerate(lines, start=1):
         if line.strip():
             place = f"{where}:{number}"

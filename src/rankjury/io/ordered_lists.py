@@ -1,8 +1,8 @@
-"""Ordered lists as gold: for each query the items that should come back, best first, for one aspect or several.
+"""Ordered lists as gold: the expected items of each query, best first, for one or several aspects.
 
 The grade of an item is the length of its list + 1 − its position. A file is a JSON array of objects, each with the
-query's id and a list for each aspect; a field named ``5_most_similar_movies_overall_ordered`` is the aspect ``overall``
-with lists of exactly five, drawn from the queries themselves. Also understood: {query: [items]}, {query: {aspect:
+query's id and one list per aspect; a field named ``5_most_similar_movies_overall_ordered`` is the aspect ``overall``
+with lists of exactly five items, which must be queries themselves. Also accepted: {query: [items]}, {query: {aspect:
 [items]}}, and tables with a rank.
 """
 
@@ -24,23 +24,23 @@ from rankjury.io.json import parse_json
 from rankjury.io.source import Source
 
 ONLY_ASPECT = "gold"
-"""The name of the aspect where there is but one, and it has none."""
+"""Name of the aspect if there is only one and it is unnamed."""
 _FIELD = re.compile(r"(?P<length>\d+)_most_similar_(?:[A-Za-z]+_)?(?P<aspect>.+)_ordered")
 
 
 @dataclass(frozen=True)
 class _Aspect:
-    """The lists of one aspect, by query, and what must be true of them."""
+    """Lists of one aspect by query, and their constraints."""
 
     name: str
     field: str
     """The name of the aspect in the file."""
     lists: Mapping[str, Any]
     length: int | None = None
-    """How many items each list must have; None: at least one."""
+    """Required length of each list; None: at least one."""
 
     def violations(self, queries: Sequence[str], known: frozenset[str] | None) -> Iterator[str]:
-        """Yield all that is wrong; ``known`` are the ids that may be listed, None: any."""
+        """Yield all violations; ``known`` are the ids that may be listed, None: any."""
         for query in queries:
             where = f"{query}, {self.field}"
             if query not in self.lists:
@@ -66,10 +66,10 @@ class _Aspect:
 
 @check_arguments
 def read_ordered(given: str | Path, *, closed: bool | None = None) -> dict[str, Gold]:
-    """Read a gold for each aspect; all violations are reported together.
+    """Read one gold per aspect; all violations are reported together.
 
-    ``closed``: every listed item must be a query, as in a set that is compared with itself; None: where the fields are
-    named so that the file says it.
+    ``closed``: every listed item must be a query, as in a set that is compared with itself; None: if the field names
+    imply it.
     """
     source = Source.open(given)
     with guard_reading(source.name, "ordered lists"):
@@ -82,7 +82,7 @@ def read_ordered(given: str | Path, *, closed: bool | None = None) -> dict[str, 
         known = frozenset(queries) if closed else None
         violations += [violation for aspect in aspects for violation in aspect.violations(queries, known)]
         if violations:
-            found = f"{plural(len(violations), 'violation', 'violations')} of what must hold of ordered lists"
+            found = f"{plural(len(violations), 'violation', 'violations')} of the rules for ordered lists"
             raise DataError(found, where=source.name, details=violations)
         golds = {}
         for aspect in aspects:
@@ -92,14 +92,14 @@ def read_ordered(given: str | Path, *, closed: bool | None = None) -> dict[str, 
 
 
 def aspects_of(given: str | Path) -> list[str]:
-    """Return the aspects of a JSON file of ordered lists, whether or not its lists are valid."""
+    """Return the aspects of a JSON file of ordered lists, even if its lists are invalid."""
     with guard_reading(str(given), "ordered lists"):
         _, aspects, _ = _from_json(Source.open(given))
         return list(dict.fromkeys(aspect.name for aspect in aspects))
 
 
 class _Members(dict[str, Any]):
-    """An object, and its duplicate keys."""
+    """An object with its duplicate keys."""
 
     def __init__(self, pairs: list[tuple[str, Any]]) -> None:
         super().__init__(pairs)
@@ -107,7 +107,7 @@ class _Members(dict[str, Any]):
 
 
 _Entries = tuple[list[str], list[_Aspect], list[str]]
-"""Queries, aspects, and the violations that were found before the lists are looked at."""
+"""Queries, aspects, and the violations found before the lists are checked."""
 
 
 def _from_json(source: Source) -> _Entries:
@@ -127,9 +127,9 @@ _EXPECTED = 'a JSON array of objects such as {"movie_id": "tt…", "5_most_simil
 
 
 def _of_fields(entries: Mapping[str, _Members], names: list[str], violations: list[str], where: str) -> _Entries:
-    """Return the lists of each query under these names, an aspect each."""
+    """Return the lists of each query under these field names, one aspect each."""
     if not names:
-        raise DataError("found no field that holds lists", where=where, expected=_EXPECTED)
+        raise DataError("no field contains lists", where=where, expected=_EXPECTED)
     violations += [f"{query}, {name}: duplicate key" for query, entry in entries.items() for name in entry.duplicates]
     aspects = [
         _aspect(name, {query: entry[name] for query, entry in entries.items() if name in entry}) for name in names
@@ -137,12 +137,12 @@ def _of_fields(entries: Mapping[str, _Members], names: list[str], violations: li
     for name, times in Counter(aspect.name for aspect in aspects).items():
         if times > 1:
             same = ", ".join(aspect.field for aspect in aspects if aspect.name == name)
-            violations.append(f"{same}: all are {name!r}")
+            violations.append(f"{same}: duplicate fields for the aspect {name!r}")
     return list(entries), aspects, violations
 
 
 def _from_objects(entries: list[Any], where: str) -> _Entries:
-    """Return the lists of objects with an id and a list for each aspect; anything else is a violation."""
+    """Return the lists of objects with an id and one list per aspect; anything else is a violation."""
     fields = dict.fromkeys(name for entry in entries if isinstance(entry, dict) for name in entry)
     id_field = find_id_column(list(fields), "query", where)
     violations: list[str] = []

@@ -1,8 +1,8 @@
-"""Parquet reader: checks of declared sizes, scans, and golds and runs as tables.
+"""Parquet reader: checks of declared sizes, scans, golds and runs as tables.
 
-Polars trusts the sizes that a file declares: a damaged number makes it panic, or ask for so much memory that the whole
-process is aborted. So what a file declares is compared with its size first. The footer and the headers of pages are
-structures in Thrift's compact encoding, of which only whole numbers are looked at here.
+Polars trusts the sizes that a file declares: a damaged number makes it panic, or request so much memory that the whole
+process is aborted. So declared sizes are first compared with the size of the file. The footer and the page headers are
+structures in Thrift's compact encoding, of which only whole numbers are read here.
 """
 
 import io
@@ -27,18 +27,18 @@ _PAGE_UNPACKED, _PAGE_PACKED, _DATA_PAGE, _DICTIONARY_PAGE, _DATA_PAGE_2 = 2, 3,
 _PAGE_VALUES, _PAGE_NULLS, _PAGE_ROWS, _DEFINITIONS, _REPETITIONS = 1, 2, 3, 5, 6
 _PAGE_KIND, _ENCODINGS = 1, (2, 3, 4)
 _BITS = {4: 16, 5: 32, 6: 64}
-"""Of whole numbers by their type."""
+"""Bits of whole numbers by their type."""
 
 Fields = Mapping[int, Any]
-"""A structure: values by field number. Numbers, lists and structures are kept, the rest is None."""
+"""A structure: values by field number. Values other than numbers, lists and structures are None."""
 
 
 class _Damaged(Exception):  # noqa: N818 - never leaves this module
-    """What is wrong with the file."""
+    """Fault of the file."""
 
 
 def check_parquet(given: Path | bytes, where: str) -> None:
-    """Check that a file begins and ends as Parquet, and that the sizes it declares fit into it."""
+    """Check that a file begins and ends as a Parquet file, and that the sizes it declares fit into it."""
     try:
         with io.BytesIO(given) if isinstance(given, bytes) else given.open("rb") as file:
             _check(file, file.seek(0, os.SEEK_END))
@@ -63,38 +63,38 @@ def _check(file: BinaryIO, size: int) -> None:
     length = int.from_bytes(tail[:4], "little")
     end = size - 8 - length
     if end < len(_MAGIC):
-        raise _Damaged(f"its footer is said to have {length:,} bytes, and the file has {size:,}")
-    # Longer footers, of very many columns or row groups, take too long to walk in Python: one second for 2 MB.
+        raise _Damaged(f"its footer declares {length:,} bytes, but the file has {size:,}")
+    # Walking longer footers, of very many columns or row groups, is too slow in Python: one second for 2 MB.
     if length <= 2 << 20:
         file.seek(end)
         _check_footer(file, _Thrift(file.read(length)).struct(), end)
 
 
 def _check_footer(file: BinaryIO, footer: Fields, end: int) -> None:
-    """Check row groups and their column chunks; ``end``: where the footer begins and pages end."""
+    """Check row groups and their column chunks; ``end``: the byte at which the pages end and the footer begins."""
     schema, groups = footer.get(_SCHEMA), footer.get(_GROUPS, [])
     if not isinstance(schema, list) or not schema or not isinstance(groups, list):
         raise _Damaged("its footer has no schema")
-    total, pages = 0, 10_000  # as many pages are looked at
+    total, pages = 0, 10_000  # the maximum number of pages to check
     for group in groups:
         columns = group.get(_COLUMNS) if isinstance(group, dict) else None
         if not isinstance(columns, list):
             raise _Damaged("a row group has no columns")
         total += (rows := _number(group, _GROUP_ROWS))
-        # Polars holds row groups whole; a row of a column takes at least 8 bytes.
+        # Polars loads row groups completely; a row of a column takes at least 8 bytes.
         if rows > 1 << 24 and rows > available_memory() / 8:
-            raise _Damaged(f"a row group is said to have {rows:,} rows, more than there is memory for")
+            raise _Damaged(f"a row group declares {rows:,} rows, too many for the memory")
         for column in columns:
             meta = column.get(_META) if isinstance(column, dict) else None
             if not isinstance(meta, dict):
-                raise _Damaged("a column has no sizes")
+                raise _Damaged("a column declares no sizes")
             pages = _check_column(file, meta, rows, end, pages)
     if _number(footer, _ROWS) != total:
-        raise _Damaged(f"it is said to have {footer[_ROWS]:,} rows, and its row groups {total:,}")
+        raise _Damaged(f"it declares {footer[_ROWS]:,} rows, but its row groups {total:,}")
 
 
 def _check_column(file: BinaryIO, meta: Fields, rows: int, end: int, pages: int) -> int:
-    """Check one column of a row group; ``pages``: how many may be looked at. Return how many may be afterwards."""
+    """Check one column of a row group and up to ``pages`` pages; return the remaining number of pages to check."""
     packed, declared, found = _number(meta, _PACKED), _number(meta, _VALUES), 0
     if not declared and not rows and packed <= end:  # without rows, offsets may be 0, as pyarrow writes them
         return pages
@@ -102,31 +102,31 @@ def _check_column(file: BinaryIO, meta: Fields, rows: int, end: int, pages: int)
     if isinstance(at := meta.get(_DICTIONARY_AT), int) and 0 < at < data:
         first = at
     if first < len(_MAGIC) or packed > end - first or (data >= first + packed and packed):
-        raise _Damaged(f"a column is said to lie at byte {first:,} with {packed:,} bytes, outside of the data")
+        raise _Damaged(f"a column declares {packed:,} bytes at byte {first:,}, outside of the data")
     place = first
     while place < first + packed and pages:
         header, begins = _page_header(file, place, end)
         place = begins + _number(header, _PAGE_PACKED)
         if place > first + packed:
-            raise _Damaged(f"a page at byte {begins:,} is said to go on beyond its column")
+            raise _Damaged(f"a page at byte {begins:,} extends beyond its column")
         found += _check_page(header, _number(meta, _CODEC))
         pages -= 1
     if pages and found != declared:
-        raise _Damaged(f"a column is said to have {declared:,} values, and its pages {found:,}")
+        raise _Damaged(f"a column declares {declared:,} values, but its pages {found:,}")
     if declared < rows:
         raise _Damaged(f"a column has {declared:,} values for {rows:,} rows")
     return pages
 
 
 def _check_page(header: Fields, codec: int) -> int:
-    """Check the header of a page, and return how many values it has; none where it is a dictionary."""
+    """Check the header of a page, and return its number of values; 0 for a dictionary page."""
     packed, unpacked = _number(header, _PAGE_PACKED), _number(header, _PAGE_UNPACKED)
     if unpacked > (most_unpacked(packed) if codec else packed):  # codec 0: uncompressed
-        raise _Damaged(f"a page of {packed:,} bytes is said to become {unpacked:,}")
+        raise _Damaged(f"a page of {packed:,} bytes declares {unpacked:,} uncompressed bytes")
     data = header.get(_DATA_PAGE)
     encodings = [data.get(name) for name in _ENCODINGS] if isinstance(data, dict) else []
     if _number(header, _PAGE_KIND) > 3 or any(not 0 <= (code or 0) <= 9 for code in encodings):
-        raise _Damaged("a page is of a kind or an encoding that does not exist")
+        raise _Damaged("a page has an unknown type or encoding")
     if isinstance(data, dict):
         return _number(data, _PAGE_VALUES)
     data = header.get(_DATA_PAGE_2)
@@ -136,14 +136,14 @@ def _check_page(header: Fields, codec: int) -> int:
             raise _Damaged("the counts in the header of a page contradict each other")
         return values
     dictionary = header.get(_DICTIONARY_PAGE)
-    # A value of a dictionary takes at least one bit.
+    # Each value of a dictionary page takes at least one bit.
     if isinstance(dictionary, dict) and _number(dictionary, _PAGE_VALUES) > 8 * unpacked:
-        raise _Damaged("a dictionary is said to have more values than bits")
+        raise _Damaged("a dictionary declares more values than it has bits")
     return 0
 
 
 def _page_header(file: BinaryIO, place: int, end: int) -> tuple[Fields, int]:
-    """Return the header of the page at this byte, and where the page itself begins."""
+    """Return the header of the page at this byte, and the byte at which the page data begins."""
     length = 256  # with statistics of long texts, a header may be longer
     while True:
         file.seek(place)
@@ -157,7 +157,7 @@ def _page_header(file: BinaryIO, place: int, end: int) -> tuple[Fields, int]:
 
 
 def _number(fields: Fields, name: int) -> int:
-    """Return a whole number that must be there and not be negative."""
+    """Return a whole number that must be present and not negative."""
     value = fields.get(name)
     if not isinstance(value, int) or value < 0:
         raise _Damaged(f"found {value} for a size or a count" if isinstance(value, int) else "a size is missing")
@@ -165,14 +165,14 @@ def _number(fields: Fields, name: int) -> int:
 
 
 class _Thrift:
-    """Parser of Thrift's compact encoding; lists and texts may not be longer than the bytes that are left."""
+    """Parser of Thrift's compact encoding; lists and texts may not be longer than the remaining bytes."""
 
     def __init__(self, content: bytes) -> None:
         self.content = content
         self.place = 0
 
     def struct(self, depth: int = 0) -> Fields:
-        """Read a structure: fields, each with its type and the step from the number of the one before."""
+        """Read a structure: fields, each with its type and the difference from the previous field number."""
         fields: dict[int, Any] = {}
         field = 0
         while head := self._byte():
@@ -185,12 +185,12 @@ class _Thrift:
         if depth > 12:
             raise _Damaged("its footer is nested too deeply")
         match kind:
-            case 1 | 2 | 3:  # in lists, truths take a byte
+            case 1 | 2 | 3:  # in lists, booleans take a byte
                 self._skip(1)
             case 4 | 5 | 6:
                 number = self._zigzag()
                 if not -1 << _BITS[kind] - 1 <= number < 1 << _BITS[kind] - 1:
-                    raise _Damaged(f"found the number {number} where {_BITS[kind]} bits are enough")
+                    raise _Damaged(f"found the number {number} in a field of {_BITS[kind]} bits")
                 return number
             case 7:
                 self._skip(8)
@@ -214,14 +214,14 @@ class _Thrift:
 
     def _byte(self) -> int:
         if self.place >= len(self.content):
-            raise _Damaged("its footer is cut short")
+            raise _Damaged("its footer is truncated")
         self.place += 1
         return self.content[self.place - 1]
 
     def _skip(self, size: int) -> None:
         self.place += size
         if self.place > len(self.content):
-            raise _Damaged("its footer is cut short")
+            raise _Damaged("its footer is truncated")
 
     def _varint(self) -> int:
         value = shift = 0
@@ -240,9 +240,9 @@ class _Thrift:
 
 
 def scan(given: Path | bytes, where: str) -> pl.LazyFrame:
-    """Return a scan of one Parquet file whose declared sizes were checked; ``where``: the file as the user named it.
+    """Return a scan of one Parquet file after checking its declared sizes; ``where``: the file as the user named it.
 
-    Whatever is read from the scan is to be read within ``guard_reading``: what the pages hold was not looked at.
+    Read from the scan only within ``guard_reading``: the content of the pages was not checked.
     """
     with guard_reading(where, "Parquet"):
         check_parquet(given, where)
@@ -272,9 +272,9 @@ def read(source: Source, kind: str) -> pl.DataFrame:
 
 
 def check_rows(frame: pl.DataFrame, found: Mapping[str, str], where: str, *, rows_before: int = 0) -> None:
-    """Refuse nulls, values that are not numbers, and grades that are scores of a run.
+    """Refuse nulls, values that are not numbers, and run scores given as grades.
 
-    ``found`` maps rankjury's names of the columns to the file's; ``rows_before``: as many of its rows came before
+    ``found`` maps rankjury's names of the columns to those of the file; ``rows_before``: the number of rows before
     these.
     """
     for name in frame.columns:

@@ -1,7 +1,7 @@
-"""Sources to read: a path or standard input, decompressed with a limit on memory.
+"""Input sources: a path or standard input, decompressed with a memory limit.
 
-gzip says nothing reliable about the size of its content, so it is decompressed here, and no further than the limit.
-zstd is left to Polars: no block of it becomes more than 128 kB, so its headers tell what the content is at most.
+gzip does not state the size of its content reliably, so it is decompressed here, up to the limit. zstd is left to
+Polars: its blocks are at most 128 kB, so their headers give an upper bound of the size.
 """
 
 import csv
@@ -24,21 +24,21 @@ from rankjury.errors import DataError, guard_reading
 
 SEPARATORS = ",\t;|"
 _MIN_LIMIT = 256_000_000
-"""Bytes that any file may become."""
+"""Decompressed bytes that are allowed for any file."""
 
 
 def most_unpacked(packed: int) -> int:
-    """Return how many bytes a compressed file of this size may become.
+    """Return the maximum decompressed size for a compressed file of this size.
 
-    256 MB are always allowed; beyond that, 100 times the size of the file, and no more than half of the free memory.
-    Runs and tables compress 3 to 50 times; a file made to exhaust memory, 1,000 times.
+    256 MB are always allowed; beyond that, 100 times the size of the file, and at most half of the free memory. Runs
+    and tables compress 3 to 50 times; a file made to exhaust memory, 1,000 times.
     """
     allowed = 100 * packed
     return _MIN_LIMIT if allowed <= _MIN_LIMIT else max(_MIN_LIMIT, min(allowed, available_memory() // 2))
 
 
 def in_units(size: float) -> str:
-    """Return a size as ``512 MB`` or ``2.5 GB``."""
+    """Format a size as ``512 MB`` or ``2.5 GB``."""
     for unit, worth in (("TB", 1e12), ("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
         if size >= worth:
             return f"{size / worth:.3g} {unit}"
@@ -46,13 +46,13 @@ def in_units(size: float) -> str:
 
 
 def available_memory() -> int:
-    """Return the bytes that this process may still take: of the machine, and of the container where it is in one."""
+    """Return the bytes that this process may still allocate: limited by the machine, and by the container if any."""
     free = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
     with suppress(OSError, ValueError, StopIteration):
         lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
         free = int(next(line for line in lines if line.startswith("MemAvailable:")).split()[1]) * 1024
     second, first = ("memory.max", "memory.current"), ("memory/memory.limit_in_bytes", "memory/memory.usage_in_bytes")
-    for names in (second, first):  # of the two versions of control groups
+    for names in (second, first):  # of control groups, versions 2 and 1
         with suppress(OSError, ValueError):
             limit, used = (int(Path("/sys/fs/cgroup", name).read_text()) for name in names)
             free = min(free, max(limit - used, 0))
@@ -68,9 +68,9 @@ _RAW, _REPEATED = 0, 1
 
 
 def gunzip(content: bytes, where: str) -> bytes:
-    """Return the decompressed content of all members, as far as ``most_unpacked`` allows; zeros at the end are padding.
+    """Return the decompressed content of all members, up to ``most_unpacked``; zeros at the end are padding.
 
-    A damaged file raises zlib.error, one that is cut short EOFError.
+    A damaged file raises zlib.error, a truncated one EOFError.
     """
     most, size, parts, rest = most_unpacked(len(content)), 0, [], content
     while rest:
@@ -83,12 +83,12 @@ def gunzip(content: bytes, where: str) -> bytes:
             raise EOFError("its end is missing")
         rest = member.unused_data.lstrip(b"\0")
         if rest and not rest.startswith(_GZIP_MAGIC):
-            raise zlib.error("found something else behind the compressed data")
+            raise zlib.error("found other data after the compressed data")
     return parts[0] if len(parts) == 1 else b"".join(parts)
 
 
 def _max_zstd_size(content: bytes) -> int:
-    """Return the size of the decompressed content at most; a block that was compressed counts as 128 kB."""
+    """Return an upper bound of the decompressed size; a compressed block counts as 128 kB."""
     place = total = 0
     while place + 8 <= len(content):
         if int.from_bytes(content[place : place + 4], "little") in _SKIPPED_MAGIC:
@@ -99,7 +99,7 @@ def _max_zstd_size(content: bytes) -> int:
         head = content[place + 4]
         one_segment = bool(head & 0x20)
         sizes = 1 if one_segment and not head >> 6 else (0, 2, 4, 8)[head >> 6]
-        place += 5 + (not one_segment) + (0, 1, 2, 4)[head & 3]  # of the identifier of a dictionary
+        place += 5 + (not one_segment) + (0, 1, 2, 4)[head & 3]  # dictionary id
         declared = int.from_bytes(content[place : place + sizes], "little") + (256 if sizes == 2 else 0)
         place += sizes
         blocks, last = 0, False
@@ -109,15 +109,15 @@ def _max_zstd_size(content: bytes) -> int:
             place += 3 + (1 if kind == _REPEATED else size)
             blocks += size if kind in (_RAW, _REPEATED) else _BLOCK
         total += min(blocks, declared) if sizes else blocks
-        place += 4 if head & 0x04 else 0  # a checksum
+        place += 4 if head & 0x04 else 0  # checksum
     return total
 
 
 def refuse_size(where: str, kind: str, most: int) -> None:
-    """Raise the error for a compressed file that becomes too large."""
-    found = f"the {kind} data becomes more than {in_units(most)} when it is decompressed"
+    """Raise the error for a compressed file whose content is too large."""
+    found = f"the {kind} data is more than {in_units(most)} when decompressed"
     expected = "at most 256 MB, or 100 times the size of the file and half of the free memory"
-    hint = "If the file is as it should be, decompress it yourself and give the result."
+    hint = "If the file is correct, decompress it yourself and use the result."
     raise DataError(found, where=where, expected=expected, hint=hint)
 
 
@@ -130,37 +130,37 @@ _HEAD_BYTES = 1 << 16
 
 
 def plain_suffix(name: str) -> str:
-    """Return the suffix in lower case without that of a compression: ``.csv`` of ``run.CSV.gz``."""
+    """Return the suffix in lower case, without that of a compression: ``.csv`` for ``run.CSV.gz``."""
     path = Path(name.lower())
     return path.with_suffix("").suffix if path.suffix in COMPRESSIONS else path.suffix
 
 
 @dataclass(frozen=True)
 class Source:
-    """Bytes with a name. Nothing is read before it is needed."""
+    """Named bytes of a file or stream, read on demand."""
 
     name: str
     path: Path | None
     data: bytes | None = None
-    """The stored bytes, where they are in memory: of standard input or of a pipe."""
+    """The stored bytes if they are in memory: of standard input or of a pipe."""
 
     @classmethod
     def open(cls, given: str | Path) -> "Source":
-        """Return the source at a path, or standard input for ``-``; checked to be there and not empty."""
+        """Return the source at a path, or standard input for ``-``; it must exist and not be empty."""
         if str(given) == "-":
             data = sys.stdin.buffer.read()
             if not data.strip():
-                raise DataError("found nothing", where="standard input", expected="at least one line")
+                raise DataError("no input", where="standard input", expected="at least one line")
             return cls("standard input", None, data)
         path = Path(given)
         where = str(path)
         if any("\ud800" <= letter <= "\udfff" for letter in where):
-            raise DataError("the name of the file is not UTF-8", where=where, hint="Rename it, or set PYTHONUTF8=1.")
+            raise DataError("the file name is not UTF-8", where=where, hint="Rename it, or set PYTHONUTF8=1.")
         try:
             if path.is_dir():
                 raise DataError("found a folder", where=where, expected="a file")
             if not path.exists():
-                raise DataError("no such file", where=where, hint="Check the path; standard input is -.")
+                raise DataError("no such file", where=where, hint="Check the path. Use - for standard input.")
             source = cls(where, path, None if path.is_file() else path.read_bytes())
             if not (path.stat().st_size if source.data is None else source.data):
                 raise DataError("the file is empty", where=where, expected="at least one line")
@@ -171,7 +171,7 @@ class Source:
 
     @property
     def file(self) -> Path | None:
-        """The file to read from; None where the bytes are in memory."""
+        """The file to read from; None if the bytes are in memory."""
         return self.path if self.data is None else None
 
     def stream(self) -> BinaryIO:
@@ -180,7 +180,7 @@ class Source:
 
     @property
     def system(self) -> str:
-        """The file's stem, by which a system is called."""
+        """The system's name: the stem of the file name."""
         if self.path is None:
             return "stdin"
         name = self.path.name
@@ -191,9 +191,9 @@ class Source:
 
     @cached_property
     def polars(self) -> Path | bytes:
-        """What Polars' readers take: the file, or its bytes; gzip decompressed, as far as the limit allows.
+        """Input for Polars' readers: the file, or its bytes; gzip is decompressed, up to the limit.
 
-        A zstd file that may become too large is refused; other damage of it is left to Polars.
+        A zstd file that may become too large is refused; other damage is detected by Polars.
         """
         if self.compression == "gzip":
             try:
@@ -210,16 +210,16 @@ class Source:
 
     @cached_property
     def content(self) -> bytes:
-        """The bytes as they are stored."""
+        """The stored bytes, still compressed."""
         return self.file.read_bytes() if self.file else self.data or b""
 
     @property
     def _octets(self) -> bytes:
-        """The bytes of the text; those of zstd stay compressed."""
+        """The bytes of the text; zstd stays compressed."""
         return self.polars if isinstance(self.polars, bytes) else self.content
 
     def mapped(self) -> bytes | mmap.mmap:
-        """Return the bytes as they are stored, without a copy where they are in a file."""
+        """Return the stored bytes, without a copy if they are in a file."""
         if self.file is None:
             return self.content
         with self.file.open("rb") as file:
@@ -240,7 +240,7 @@ class Source:
             return file.read(size)
 
     def lines(self) -> pl.Series:
-        """Return all lines, decompressed, without their ends and a byte order mark."""
+        """Return all lines, decompressed, without line ends and byte order mark."""
         lines = self._read_lines()
         if len(lines) and lines[0].startswith("\ufeff"):
             lines = pl.concat([lines.head(1).str.strip_prefix("\ufeff"), lines.slice(1)])
@@ -267,7 +267,7 @@ class Source:
 
     @cached_property
     def head(self) -> str:
-        """The first lines, by which the format is recognized."""
+        """The first lines, from which the format is detected."""
         if self.compression == "zstd":
             return "\n".join(self._read_lines(50)).removeprefix("\ufeff")
         start = self._start(_HEAD_BYTES)
@@ -282,7 +282,7 @@ class Source:
 
     @property
     def head_lines(self) -> list[str]:
-        """The first lines that hold anything, without their ends."""
+        """The first lines that are not blank, without line ends."""
         return [line.removesuffix("\r") for line in self.head.split("\n") if line.strip()]
 
     def is_parquet(self) -> bool:
@@ -290,7 +290,7 @@ class Source:
 
     @cached_property
     def pickle_kind(self) -> str | None:
-        """``pickle`` or ``torch`` for files that hold pickled objects, by their content or suffix; else None."""
+        """``pickle`` or ``torch`` for files of pickled objects, detected by content or suffix; else None."""
         start = self._start(4)
         if start == b"PK\x03\x04":
             try:
@@ -304,7 +304,7 @@ class Source:
         return _PICKLE_SUFFIXES.get(plain_suffix(self.name))
 
     def refuse_pickle(self, kind: str) -> None:
-        """Refuse pickled objects, with the line that converts them; ``kind`` is ``vectors``, ``gold`` or ``run``."""
+        """Refuse pickled objects, with the command that converts them; ``kind`` is ``vectors``, ``gold`` or ``run``."""
         if self.pickle_kind is None:
             return
         path, is_torch, matrix = Path(self.name), self.pickle_kind == "torch", ""
@@ -316,26 +316,26 @@ class Source:
             target, plain = str(path.with_suffix(".npz")), ".detach().float().cpu().numpy()" if is_torch else ""
             vectors = f"{'torch' if is_torch else 'np'}.stack(list(d.values())){plain}"
             save = f"import numpy as np; np.savez({target!r}, ids=np.array(list(d), dtype=str), vectors={vectors})"
-            matrix = f" If it is a matrix, end with np.save({str(path.with_suffix('.npy'))!r}, d{plain})."
+            matrix = f" If it is a matrix, end the command with np.save({str(path.with_suffix('.npy'))!r}, d{plain})."
         else:
             shape, expected = "{query: {item: number}}", f"a {kind} as TREC, JSON, JSONL, CSV or Parquet"
             save = f"import json; json.dump(d, open({str(path.with_suffix('.json'))!r}, 'w'), default=float)"
-        found = "the file holds pickled Python objects, which can run code when they are opened"
+        found = "the file holds pickled Python objects, which can run code when opened"
         hint = f'If you trust the file and it is a dict {shape}, convert it: python -c "{load}; {save}".{matrix}'
         raise DataError(found, where=self.name, expected=expected, hint=hint)
 
     def damaged(self, error: Exception) -> DataError:
         kind = self.compression or "data"
-        found, expected = f"the {kind} stream is damaged or cut short ({error})", f"a whole {kind} file"
+        found, expected = f"the {kind} stream is damaged or truncated ({error})", f"a whole {kind} file"
         return DataError(found, where=self.name, expected=expected, hint="Was the download or the copy interrupted?")
 
     def undecodable(self) -> DataError:
-        """Return the error for text that is not UTF-8, naming the first line where it goes wrong."""
+        """Return the error for text that is not UTF-8, naming the first invalid line."""
         data = b"" if self.compression == "zstd" else self._octets
         packed = next((name for magic, name in _OTHER_PACKINGS.items() if data.startswith(magic)), None)
         if packed:
-            found, expected = f"the file is packed with {packed}", "plain text, .gz or .zst"
-            return DataError(found, where=self.name, expected=expected, hint="Unpack it.")
+            found, expected = f"the file is compressed with {packed}", "plain text, .gz or .zst"
+            return DataError(found, where=self.name, expected=expected, hint="Decompress it.")
         fault, where = "found bytes that are not UTF-8 text", self.name
         if data[:2] in _UTF_16_MARKS:
             fault = "the text is UTF-16"
@@ -349,7 +349,7 @@ class Source:
 
 
 def separator_of(header: str) -> str | None:
-    """Return the separator under which this line is a header that names a query and an item; None without one."""
+    """Return the separator that makes this line a header with a query and an item column; None if there is none."""
     return next((separator for separator in SEPARATORS if looks_like_header(cells_of(header, separator))), None)
 
 

@@ -1,7 +1,7 @@
 """Table reader: CSV, TSV, JSON, JSONL and Parquet as a frame, or as rows with their places; errors name the line.
 
-Interaction logs (``recsys/data/delimited_text.py``) have a reader of their own, as they may have a hundred million rows
-and no header. TREC files (``trec.py``) are no tables: any run of blanks separates their columns.
+Interaction logs have their own reader (``recsys/data/delimited_text.py``), as they may have a hundred million rows and
+no header. TREC files (``trec.py``) are not tables: any number of blanks separates their columns.
 """
 
 import ast
@@ -30,15 +30,15 @@ from rankjury.io.source import SEPARATORS, Source, cells_of, plain_suffix, separ
 
 TABLE_SUFFIXES = (".csv", ".tsv", ".jsonl", ".ndjson", ".parquet", ".pq")
 _LISTS = ("items", "products", "catalogue", "catalog", "queries", "labels", "data", "results", "rows")
-"""Keys under which an object may hold the records."""
+"""Keys of an object that may contain the records."""
 _LINES = (".jsonl", ".ndjson")
 
 
 def read_table(source: Source, *, text: Callable[[list[str]], Collection[str]] | None = None) -> pl.DataFrame:
     """Read a table by its content: Parquet, a JSON list of objects, {id: object}, JSONL, or delimited text.
 
-    ``text`` returns, from the column names of delimited text, those whose cells stay as they are written, as 007 is not
-    7; None: all of them. An error names the line.
+    ``text`` returns, from the column names of delimited text, the columns that stay text, as 007 is not 7; None: all of
+    them. An error names the line.
     """
     with guard_reading(source.name, "a table"):
         suffix = plain_suffix(source.name)
@@ -68,7 +68,7 @@ def read_table(source: Source, *, text: Callable[[list[str]], Collection[str]] |
             )
         except pl.exceptions.PolarsError as error:
             raise find_bad_row(source, separator, []) or unreadable(source, error) from error
-        return frame.filter(~pl.all_horizontal(pl.all().is_null()))  # a blank line is no row
+        return frame.filter(~pl.all_horizontal(pl.all().is_null()))  # blank lines are not rows
 
 
 def read_header(source: Source) -> tuple[str, list[str]]:
@@ -83,7 +83,7 @@ def read_header(source: Source) -> tuple[str, list[str]]:
 
 
 def column_names(source: Source) -> list[str]:
-    """Return the column names of a table as far as its first line has them."""
+    """Return the column names of a table that its first line contains."""
     if source.is_parquet():
         return list(read_schema(source.polars, source.name))
     first = next(iter(source.head_lines), "")
@@ -96,13 +96,13 @@ def column_names(source: Source) -> list[str]:
 
 
 def read_delimited(source: Source, kind: str) -> pl.DataFrame:
-    """Read a gold or a run from CSV or TSV: query_id, item_id and grade, or score and rank, of every row."""
+    """Return query_id, item_id and grade, or score and rank, of all rows of a CSV or TSV gold or run."""
     header = next(iter(source.head_lines), "")
     separator = separator_of(header) or next((s for s in SEPARATORS if s in header), ",")
     names = cells_of(header, separator)
     columns = match_columns(names, kind, where=source.name)
     wanted = [pl.col(column).alias(name) for name, column in columns.items()]
-    # A row that is too short has no last cell; a blank line has none at all, and does not count.
+    # A row that is too short has no last cell; blank lines have no cells and are skipped.
     scan = pl.scan_csv(source.polars, separator=separator, infer_schema=False, glob=False)
     try:
         frame = scan.select(*wanted, last=pl.col(names[-1]).is_null()).collect(engine="streaming")
@@ -123,7 +123,7 @@ def read_delimited(source: Source, kind: str) -> pl.DataFrame:
 
 
 def _data_rows(source: Source, separator: str) -> Iterator[tuple[int, list[str]]]:
-    """Yield the line number and the cells of each row under the header; blank lines do not count."""
+    """Yield the line number and the cells of each row below the header; blank lines are skipped."""
     reader = csv.reader(io.StringIO(source.text(), newline=""), delimiter=separator)
     try:
         rows = ((reader.line_num, row) for row in reader if any(cell.strip() for cell in row))
@@ -134,7 +134,7 @@ def _data_rows(source: Source, separator: str) -> Iterator[tuple[int, list[str]]
 
 
 def find_bad_row(source: Source, separator: str, required: list[str]) -> DataError | None:
-    """Return the error for the first row that does not fit the header, or lacks a cell of a required column."""
+    """Return the error for the first row that does not match the header, or lacks a cell of a required column."""
     header = cells_of(next(iter(source.head_lines), ""), separator)
     for line, row in _data_rows(source, separator):
         where, shown = f"{source.name}:{line}", separator.join(row)[:80]
@@ -148,7 +148,7 @@ def find_bad_row(source: Source, separator: str, required: list[str]) -> DataErr
 
 
 def unreadable(source: Source, error: Exception) -> DataError:
-    """Return the error for a file that is not a table at all."""
+    """Return the error for a file that is not a table."""
     if "utf" in str(error).lower():
         return source.undecodable()
     reason = str(error).partition("\n")[0]
@@ -157,16 +157,16 @@ def unreadable(source: Source, error: Exception) -> DataError:
 
 @dataclass(frozen=True)
 class Row:
-    """A record of a file, with its place for errors: ``items.csv:12``."""
+    """Record of a file, with its location for errors: ``items.csv:12``."""
 
     place: str
     fields: dict[str, Any]
 
 
 def read_records(source: Source) -> list[Row]:
-    """Read records with values of any kind, each with its place.
+    """Read records with values of any type, each with its location.
 
-    The file is a list of objects, an object that holds one, {id: object}, JSONL, delimited text or Parquet.
+    The file is a list of objects, an object that contains one, {id: object}, JSONL, delimited text or Parquet.
     """
     with guard_reading(source.name, "a table or JSON"):
         if source.is_parquet():
@@ -189,7 +189,7 @@ def read_records(source: Source) -> list[Row]:
 
 
 def parse_cell(text: str) -> Any:
-    """Return the value of a cell that is written as JSON or as a Python literal; None where it is neither."""
+    """Return the value of a cell written as JSON or as a Python literal; None if it is neither."""
     try:
         return _parse(text)
     except ValueError:
@@ -227,11 +227,11 @@ def _json_records(source: Source) -> list[Row]:
         whole = records or records_by_id(source, whole) or [whole]
     if not isinstance(whole, list):
         raise DataError(f"found {str(whole)[:60]!r}", where=source.name, expected="a list of objects")
-    return [_record(f"{source.name}, number {n}", value) for n, value in enumerate(whole, start=1)]
+    return [_record(f"{source.name}, record {n}", value) for n, value in enumerate(whole, start=1)]
 
 
 def _line_records(source: Source, text: str, of_whole: ValueError | None = None) -> list[Row]:
-    """Read an object on each line; ``of_whole`` is the whole text's error, reported if the first line has none."""
+    """Read one object per line; ``of_whole`` is the error for the whole text, raised if the first has none."""
     records: list[Row] = []
     for number, line in enumerate(text.split("\n"), start=1):
         if not line.strip():
@@ -245,7 +245,7 @@ def _line_records(source: Source, text: str, of_whole: ValueError | None = None)
             if of_whole and not records:
                 error, number = of_whole, getattr(of_whole, "lineno", number)
             expected = "a list of objects, or one object per line"
-            raise DataError(f"not JSON: {error}", where=f"{source.name}:{number}", expected=expected) from error
+            raise DataError(f"not valid JSON: {error}", where=f"{source.name}:{number}", expected=expected) from error
         records.append(_record(f"{source.name}:{number}", value))
     return records
 

@@ -1,11 +1,11 @@
 """TREC runs (query Q0 item rank score tag) and qrels (query iteration item grade).
 
-Columns are split by any run of blanks or tabs; lines that are blank or begin with # are passed over. Files with one
-blank or tab between columns, which is nearly all, take a fast way; whatever is odd is read again with care, line by
-line in Polars, so that an error can name the line.
+Columns are separated by any number of blanks or tabs; blank lines and lines that begin with # are skipped. Files with
+one blank or tab between columns, the normal case, take a fast path. All others are read again line by line in Polars,
+so that an error can name the line.
 
-A CSV reader takes two blanks in a row for an empty field, which moves the fields behind it; and to look for empty
-fields in columns that are not wanted otherwise costs a third of the reading. One pass over the bytes costs a tenth.
+A CSV reader reads two adjacent blanks as an empty field, which shifts the following fields, and checking unused columns
+for empty fields costs a third of the reading time. One pass over the bytes costs a tenth.
 """
 
 import io
@@ -26,15 +26,15 @@ _BLANK, _TAB, _NEWLINE, _HASH = map(ord, " \t\n#")
 
 
 def scan_bytes(given: Path | bytes, separator: str) -> tuple[int, bool] | None:
-    """Count the separators, and look for #, which may begin comments, in one pass over the bytes.
+    """Count the separators and search for #, which may begin comments, in one pass over the bytes.
 
-    None where a separator ends a line or is next to another, or the other blank occurs.
+    Return None if a separator ends a line or is next to another, or if the other separator occurs.
     """
-    import numpy as np  # on use: reading begins while this loads
+    import numpy as np  # imported on use: reading begins while this loads
 
     wanted = ord(separator)
     other = _TAB if wanted == _BLANK else _BLANK
-    # One byte of the chunk before stands in front, so that a pair across the edge is seen.
+    # The last byte of the previous chunk comes first, so that pairs across chunks are seen.
     data = bytearray(_CHUNK + 1)
     data[0] = _NEWLINE
     read_into = memoryview(data)[1:]
@@ -58,9 +58,9 @@ _WORD, _GAP = r"([^ \t]+)", r"[ \t]+"
 _COLUMNS = {"run": [QUERY, "Q0", ITEM, "rank", SCORE, "tag"], "gold": [QUERY, "iteration", ITEM, GRADE]}
 _SHOWN = {"run": "six columns: query Q0 item rank score tag", "gold": "four columns: query iteration item grade"}
 _NUMBER = {"run": SCORE, "gold": GRADE}
-# A line has exactly as many columns as the format says. trec_eval takes the rest of a run's line for the tag; but then
-# an id with a blank (q01 Q0 kb 031 1 7.39 bm25) is read as item kb with score 1, and nothing tells the two apart. Where
-# tabs separate the six columns, as in NIST's own test file, what follows the tag in the last one is unambiguous.
+# A line must have exactly as many columns as the format. trec_eval reads the rest of a run's line as the tag; but then
+# an id with a blank (q01 Q0 kb 031 1 7.39 bm25) is read as item kb with score 1, and the two cannot be distinguished.
+# If tabs separate the six columns, as in NIST's test file, text after the tag in the last column is unambiguous.
 _PATTERN = {
     "run": rf"^[ \t]*{_WORD}{_GAP}[^ \t]+{_GAP}{_WORD}{_GAP}[^ \t]+{_GAP}{_WORD}{_GAP}[^ \t]+[ \t]*$",
     "gold": rf"^[ \t]*{_WORD}{_GAP}[^ \t]+{_GAP}{_WORD}{_GAP}{_WORD}[ \t]*$",
@@ -69,13 +69,13 @@ _BEHIND_THE_TAG = r"^( *[^ \t]+ *(?:\t *[^ \t]+ *){4}\t *[^ \t]+) [^\t]*$"
 
 
 def read(source: Source, kind: str) -> pl.DataFrame:
-    """Return query_id, item_id and grade or score of every line."""
+    """Return query_id, item_id and grade or score of all lines."""
     frame = None if source.compression == "zstd" else _read_regular(source, kind)
     return _read_carefully(source, kind) if frame is None else frame
 
 
 def _read_regular(source: Source, kind: str) -> pl.DataFrame | None:
-    """Read a file with one separator between columns; None where the file is not as regular as that."""
+    """Read a file with one separator between columns; return None if the file is not that regular."""
     columns, number = _COLUMNS[kind], _NUMBER[kind]
     separator = "\t" if "\t" in next(iter(source.head_lines), "") else " "
     schema = {name: pl.Float64 if name == number else pl.String for name in columns}
@@ -87,8 +87,8 @@ def _read_regular(source: Source, kind: str) -> pl.DataFrame | None:
             frame = wanted.collect(engine="streaming")
         except (pl.exceptions.PolarsError, OSError):
             return None
-    # The reader drops fields beyond the last column without a word. But where no line lacks the last column, separators
-    # are as many as there should be in all, and none stand side by side, no line has more, and every field is in place.
+    # The reader silently drops fields beyond the last column. But if every line has the last column, the number of
+    # separators is as expected, and none are adjacent, then no line has more and every field is in its column.
     separators, has_hash = layout.result() or (0, False)
     if separators != frame.height * (len(columns) - 1) or frame.is_empty():
         return None
@@ -104,7 +104,7 @@ def _read_carefully(source: Source, kind: str) -> pl.DataFrame:
     frame = source.lines().to_frame("line").with_row_index("number", offset=1)
     frame = frame.filter(~pl.col("line").str.contains(r"^[ \t]*(#|$)"))
     if frame.is_empty():
-        raise DataError("found no line that holds data", where=source.name, expected=_SHOWN[kind])
+        raise DataError("found no line with data", where=source.name, expected=_SHOWN[kind])
     line = pl.col("line").str.replace(_BEHIND_THE_TAG, "$1") if kind == "run" else pl.col("line")
     fields = line.str.extract_groups(_PATTERN[kind]).alias("fields")
     frame = frame.lazy().with_columns(fields).unnest("fields").collect(engine="streaming")
@@ -126,7 +126,7 @@ def _column_error(source: Source, kind: str, number: int, line: str) -> DataErro
     hint = None
     if count > len(_COLUMNS[kind]):
         culprits = "an id or the tag" if kind == "run" else "an id"
-        hint = f"Blanks separate columns. If {culprits} contains one, replace it, or write the file as CSV or JSON."
+        hint = f"Blanks separate columns. If {culprits} contains a blank, replace it, or use CSV or JSON."
     if re.search(_PATTERN[other], line):
         looks_like = "qrels: was the gold" if other == "gold" else "run: was a run"
         hint = f"This looks like a TREC {looks_like} given where the {kind} goes? Order: rankjury evaluate GOLD RUN."
@@ -139,11 +139,11 @@ def _short(line: str) -> str:
 
 
 def write(frame: pl.DataFrame, kind: str, name: str) -> pl.DataFrame:
-    """Return the columns as TREC writes them; a run's items by score, equal scores by id, row numbers by number."""
+    """Return the columns in TREC order; a run's items by score, ties by id, row numbers numerically."""
     for column in (QUERY, ITEM):
         invalid = frame.filter(pl.col(column).cast(pl.String).str.contains(r"\s|^#|^$"))
         if not invalid.is_empty():
-            found = f"the {column} {invalid[column][0]!r} cannot stand in a TREC file"
+            found = f"the {column} {invalid[column][0]!r} cannot be written to a TREC file"
             expected, hint = "ids without blanks that do not begin with #", "Write CSV, JSONL or Parquet instead."
             raise DataError(found, expected=expected, hint=hint)
     if kind == "gold":

@@ -169,7 +169,7 @@ def test_damaged_files_are_errors_that_name_them(folder: Path, name: str, kept: 
 
 
 def test_headers_of_what_is_not_there_or_no_vectors(tmp_path: Path) -> None:
-    for name, found in (("a.npy", "no such file"), ("a.csv", "cannot tell")):
+    for name, found in (("a.npy", "no such file"), ("a.csv", "unknown vector format")):
         with pytest.raises(RankjuryError, match=found):
             read_headers(tmp_path / name)
 

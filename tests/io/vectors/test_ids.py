@@ -120,7 +120,7 @@ def test_ids_given_or_of_its_own_come_before_those_beside(tmp_path: Path) -> Non
         path = put(tmp_path, name, content)
         assert read_vectors(path).ids.to_list() == IDS
         error = refused(path, ids=str(other))
-        assert isinstance(error, UsageError) and "ids of its own" in error.found and str(other) in str(error.hint)
+        assert isinstance(error, UsageError) and "already contains ids" in error.found and str(other) in str(error.hint)
 
 
 def test_the_array_called_ids_is_the_ids_unless_it_is_asked_for(tmp_path: Path) -> None:
@@ -235,13 +235,13 @@ def test_a_key_names_one_of_several(tmp_path: Path, name: str) -> None:
     path = put(tmp_path, name, SEVERAL[name])
     vectors = read_vectors(f"{path}:one")
     assert (vectors.ids.to_list(), vectors.values.tolist(), vectors.source) == (IDS, ROWS, f"{path}:one")
-    assert "one, two; expected one. Name one: " in str(refused(path))
+    assert "one, two; expected one. Choose one: " in str(refused(path))
     unknown = refused(f"{path}:three")
     assert "'three'" in unknown.found and str(unknown.expected) == "one of one, two"
 
 
 def test_no_key_goes_with_one_array(tmp_path: Path) -> None:
-    assert "none called 'k'" in str(refused(f"{put(tmp_path, 'v.npy', npy(ARRAY))}:k"))
+    assert "one unnamed array" in str(refused(f"{put(tmp_path, 'v.npy', npy(ARRAY))}:k"))
     assert refused(f"{put(tmp_path, 'v.json', json.dumps(SPACES['one']))}:k").exit_code == 3
 
 

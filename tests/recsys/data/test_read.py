@@ -294,11 +294,11 @@ def test_rows_that_do_not_fit_are_told_with_their_line(
         ("a.csv", "name,item,rating\nx,y,3\n", "found the columns name, item, rating; none for user"),
         ("a.csv", "user,item,item\n1,2,3\n", "duplicate column 'item'"),
         ("a.csv", b"\x00\x01\x02\x03 user,item", "found bytes that are not text"),
-        ("a.parquet", "user,item\n1,2\n", "does not begin as Parquet does"),
+        ("a.parquet", "user,item\n1,2\n", "not a Parquet file"),
         ("a.parquet", b"PAR1 and no more", "cannot be read as Parquet"),
         ("a.jsonl", '{"user": 1, "thing": 2}\n', "none for item"),
-        ("a.zip", b"PK\x03\x04\xff\xff\xff\xff", "packed with zip"),
-        ("a.csv.gz", gzip.compress(CSV.encode() * 1000, mtime=0)[:60], "the gzip stream is damaged or cut short"),
+        ("a.zip", b"PK\x03\x04\xff\xff\xff\xff", "compressed with zip"),
+        ("a.csv.gz", gzip.compress(CSV.encode() * 1000, mtime=0)[:60], "the gzip stream is damaged or truncated"),
     ],
 )
 def test_files_that_are_no_logs(put: Put, name: str, content: str | bytes, told: str) -> None:

@@ -119,7 +119,7 @@ def test_what_is_wrong_with_a_table_is_named() -> None:
     Path("twice.csv").write_text("user,item,score\nu01,i01,1\nu02,i02,4\nu01,i01,2\n")
     with pytest.raises(DataError, match="duplicate item 'i01' for user 'u01'"):
         read("scores", path="twice.csv")
-    with pytest.raises(UsageError, match="is a table, which has ids of its own"):
+    with pytest.raises(UsageError, match="is a table, which has ids"):
         read("scores", path="scores.csv", **IDS)
 
 

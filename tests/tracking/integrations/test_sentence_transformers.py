@@ -261,7 +261,7 @@ FAULTS: dict[str, tuple[dict[str, Any], type[RankjuryError], str]] = {
     "ids twice over": (
         {"reference": rankjury.Vectors(pl.Series(NAMES), REFERENCE.copy()), "ids": NAMES, "reference_ids": NAMES},
         UsageError,
-        "has ids of its own",
+        "already contains ids",
     ),
     "k": ({"k_values": (1, 30)}, DataError, "the cut-off is 30, .*; expected cut-offs up to 29"),
     "k of zero": ({"k_values": (0, 1)}, UsageError, "a cut-off of k_values is 0; expected a whole number"),

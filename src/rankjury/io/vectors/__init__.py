@@ -1,4 +1,4 @@
-"""Readers of vector files and lists of ids. A file may hold several spaces: ``movies.npz:anchor`` is one."""
+"""Readers of vector files and id lists. A file may contain several spaces: ``movies.npz:anchor`` is one."""
 
 from collections.abc import Callable
 from contextlib import suppress
@@ -21,7 +21,7 @@ from rankjury.io.vectors.arrays import Raw, check_vectors, choose_name, ids_of, 
 
 
 def _read_safetensors(source: Source, key: str | None) -> Raw:
-    """Return the tensor that the key names, or the only one."""
+    """Return the tensor named by the key, or the only one."""
     library = import_optional("safetensors", "reading .safetensors")
     with guard_reading(source.name, "safetensors"), library.safe_open(source.path, framework="numpy") as file:
         chosen = choose_name(list(file.keys()), key, "tensor", source.name)
@@ -45,11 +45,11 @@ VECTOR_SUFFIXES = tuple(_READERS)
 
 @check_arguments
 def read_vectors(given: str | Path, *, ids: str | None = None, taken: str | None = None) -> Vectors:
-    """Read ``FILE`` or ``FILE:KEY``; the key names an array or a column where there are several.
+    """Read ``FILE`` or ``FILE:KEY``; the key names an array or a column if there are several.
 
-    ``ids`` is a file of ids for vectors that come without: one a line, a JSON list, an array of strings, or a column
-    of a table (``papers.parquet:paper_id``). Where it is None, a file of ids beside the vectors is looked for; without
-    one, the rows are numbered from 0. ``taken`` is a file of ids that is known to be of other vectors.
+    ``ids`` is a file of ids for vectors without ids: one per line, a JSON list, an array of strings, or a column of a
+    table (``papers.parquet:paper_id``). If it is None, a file of ids next to the vectors is used if it exists;
+    otherwise the rows are numbered from 0. ``taken`` is a file of ids that belongs to other vectors.
     """
     path, key = split_off_key(str(given))
     source = Source.open(path)
@@ -57,14 +57,14 @@ def read_vectors(given: str | Path, *, ids: str | None = None, taken: str | None
         source.refuse_pickle("vectors")
     reader = _READERS.get(plain_suffix(path))
     if reader is None:
-        found = f"cannot tell from the name {Path(path).name!r} how the vectors are stored"
-        raise UsageError(found, expected=f"a suffix among {', '.join(VECTOR_SUFFIXES)}")
+        found = f"unknown vector format of {Path(path).name!r}"
+        raise UsageError(found, expected=f"one of the suffixes {', '.join(VECTOR_SUFFIXES)}")
     name = f"{path}:{key}" if key else path
     with guard_reading(source.name, plain_suffix(path)):
         raw = reader(source, key)
         values = as_floats(raw.values, name)
     if ids is not None and raw.ids is not None:
-        raise UsageError(f"{name} has ids of its own", hint=f"Omit {ids}.")
+        raise UsageError(f"{name} already contains ids", hint=f"Omit {ids}.")
     if raw.ids is not None:
         return check_vectors(raw.ids, values, name)
     ids_file = ids or find_ids_file(Path(path), taken)
@@ -79,21 +79,21 @@ def read_vectors(given: str | Path, *, ids: str | None = None, taken: str | None
 
 
 def ids_file_of(given: str) -> str | None:
-    """Return the file of ids that is taken for these vectors where none is named."""
+    """Return the file of ids that is used by default for these vectors."""
     return find_ids_file(Path(split_off_key(given)[0]))
 
 
 def same_file(one: str, other: str) -> bool:
-    """Return whether two names, ``FILE`` or ``FILE:KEY``, are of the same array of the same file that exists."""
+    """Return whether two names, ``FILE`` or ``FILE:KEY``, are the same array of the same existing file."""
     (path, key), (other_path, other_key) = split_off_key(one), split_off_key(other)
     if plain_suffix(path) not in VECTOR_SUFFIXES or not isfile(path):
         return False
-    # Without a key there is only one array, which a key can but name.
+    # Without a key there is only one array, which any key would name.
     return Path(path).resolve() == Path(other_path).resolve() and (key == other_key or None in (key, other_key))
 
 
 def split_off_key(text: str) -> tuple[str, str | None]:
-    """Split ``movies.npz:anchor`` into the file and the key; a colon of the file name itself does not count."""
+    """Split ``movies.npz:anchor`` into file and key; a colon within the file name is not a separator."""
     path, colon, key = text.rpartition(":")
     if colon and path and key and "/" not in key and plain_suffix(path) in VECTOR_SUFFIXES and not exists(text):
         return path, key
@@ -101,7 +101,7 @@ def split_off_key(text: str) -> tuple[str, str | None]:
 
 
 def find_ids_file(path: Path, taken: str | None = None) -> str | None:
-    """Return the file of ids that belongs to these vectors by its name; None where there is none but ``taken``."""
+    """Return the file of ids that belongs to these vectors by its name; None if there is none except ``taken``."""
     stem = path.with_suffix("")
     names = [f"{stem.name}{joint}ids{suffix}" for joint in (".", "_", "-") for suffix in (".txt", ".json", ".npy")]
     names += ["ids.txt", "ids.json", "ids.npy"]
@@ -111,7 +111,7 @@ def find_ids_file(path: Path, taken: str | None = None) -> str | None:
 
 
 def read_ids(given: str) -> pl.Series:
-    """Read ids in the order of the rows."""
+    """Read ids in row order."""
     path, column = given, None
     if not exists(given) and ":" in given:
         path, _, column = given.rpartition(":")
@@ -142,7 +142,7 @@ def ids_of_json(text: str, where: str) -> pl.Series:
 
 
 def read_candidates(given: str) -> pl.Series | pl.DataFrame:
-    """Read ids, or a frame of query_id and item_id where the table has both."""
+    """Read ids, or a frame of query_id and item_id if the table has both."""
     columns: dict[str, str] = {}
     with guard_reading(given, "a list of candidates"):
         if plain_suffix(given) in TABLE_SUFFIXES:

@@ -1,4 +1,4 @@
-"""NumPy files of vectors: .npy and .npz read, and .npz written with a record of how the vectors were made."""
+"""NumPy vector files: readers of .npy and .npz, and a writer of .npz with a record of how the vectors were made."""
 
 import os
 import re
@@ -34,43 +34,43 @@ from rankjury.io.vectors.scan import (
 
 @dataclass(frozen=True, eq=False)
 class Raw:
-    """Vectors as a file holds them; ``ids`` is None where it holds none."""
+    """Vectors as stored in a file; ``ids`` is None if the file has none."""
 
     values: NDArray[np.generic]
     ids: pl.Series | None = None
 
 
 def choose_name(names: list[str], key: str | None, what: str, where: str) -> str:
-    """Return the name that the key is, or the only one there is."""
+    """Return the key if it is a known name, or the only name."""
     choices = listed(names, 20)
     if key is not None and key not in names:
         expected = f"one of {choices}" if names else "none"
         raise DataError(f"no {what} is called {key!r}", where=where, expected=expected)
     if key is None and len(names) != 1:
-        found = f"found {len(names)} {what}s that may be vectors{': ' if names else ''}{choices}"
-        hint = f"Name one: {where}:{names[0]}" if names else None
+        found = f"found {len(names)} {what}s that may be the vectors{': ' if names else ''}{choices}"
+        hint = f"Choose one: {where}:{names[0]}" if names else None
         raise DataError(found, where=where, expected="one", hint=hint)
     return names[0] if key is None else key
 
 
 def check_vectors(ids: pl.Series, numbers: Matrix, where: str) -> Vectors:
-    """Return vectors, or raise an error that names the rows at fault."""
+    """Return vectors, or raise an error that names the invalid rows."""
     return Vectors(names_of(ids, where), np.ascontiguousarray(numbers), where).check()
 
 
 def check_lengths(lengths: NDArray[np.integer], ids: pl.Series, where: str) -> int:
-    """Return the length that all have; raise an error that names those of another than most."""
+    """Return the common length; raise an error that names the ids of any other length."""
     distinct, counts = np.unique(lengths, return_counts=True)
     common = int(distinct[counts.argmax()]) if len(distinct) else 0
     if len(distinct) > 1:
         others = listed(ids.filter(pl.Series(lengths != common)))
-        found = f"vectors of unequal length: {others} of other than {common:,} numbers"
+        found = f"vectors of unequal length: {others} not of {common:,} numbers"
         raise DataError(found, where=where, expected="one length for all")
     return common
 
 
 def load(source: Source, holds: str = "vectors") -> Any:
-    """Return the array of an .npy file of ``vectors`` or ``ids``, or raise an error that says why there is none."""
+    """Return the array of an .npy file of ``vectors`` or ``ids``, or raise an error with the reason."""
     source.refuse_pickle("vectors")
     with guard_reading(source.name, "NumPy"), source.stream() as file:
         _, dtype = array_header(file)
@@ -82,13 +82,13 @@ def load(source: Source, holds: str = "vectors") -> Any:
 
 
 def _pickled_array(path: str, holds: str, name: str | None = None) -> DataError:
-    """Return the error for an array of objects, with the line that converts it; ``name``: its name in an .npz."""
+    """Return the error for an array of objects, with the command that converts it; ``name``: its name in an .npz."""
     array = "a" if name is None else f"a[{name!r}]"
     load = f"np.load({path!r}, allow_pickle=True)"
     load, save = (load, f"np.save({path!r}, a)") if name is None else (f"dict({load})", f"np.savez({path!r}, **a)")
     plain = f"{array}.astype(str)" if holds == "ids" else f"np.stack(list({array}.ravel())).astype('float32')"
     hint = f'convert it: python -c "import numpy as np; a = {load}; {array} = {plain}; {save}"'
-    found = "holds pickled Python objects (dtype object), which can run code when they are opened"
+    found = "holds pickled Python objects (dtype object), which can run code when opened"
     where, expected = path if name is None else f"{path}:{name}", "numbers, or strings of NumPy's own type"
     return DataError(found, where=where, expected=expected, hint=f"If you trust the file, {hint}")
 
@@ -96,18 +96,18 @@ def _pickled_array(path: str, holds: str, name: str | None = None) -> DataError:
 def read_npy(source: Source, key: str | None) -> Raw:
     """Read one array, without ids."""
     if key is not None:
-        raise DataError(f"an .npy file holds one array, and none called {key!r}", where=source.name)
+        raise DataError(f"an .npy file has one unnamed array, so :{key} cannot be selected", where=source.name)
     return Raw(load(source))
 
 
 def read_npz(source: Source, key: str | None) -> Raw:
-    """Read arrays by name: one of them the ids, or a vector for each id as ``np.savez(path, **{id: vector})`` writes.
+    """Read arrays by name: one of ids, or one vector per id as ``np.savez(path, **{id: vector})`` writes.
 
-    The ids of one array among several are called ``{array}_ids``.
+    With several arrays, the ids of each are called ``{array}_ids``.
     """
     with guard_reading(source.name, "NumPy"), source.stream() as file:
         if file.read(4) not in (b"PK\x03\x04", b"PK\x05\x06"):
-            raise ValueError("no archive of arrays")
+            raise ValueError("not an archive of arrays")
         file.seek(0)
         with np.load(file, allow_pickle=False) as arrays:
             members = arrays.zip.namelist()
@@ -135,14 +135,14 @@ def read_npz(source: Source, key: str | None) -> Raw:
 def _member(archive: zipfile.ZipFile, name: str, where: str) -> NDArray[Any]:
     """Return one array of an .npz file; refuse one that becomes too large when it is decompressed."""
     if f"{name}.npy" not in archive.NameToInfo:
-        raise DataError(f"{name} is no array", where=where, expected="arrays as np.savez writes them")
+        raise DataError(f"{name} is not an array", where=where, expected="arrays as np.savez writes them")
     entry = check_member(archive, f"{name}.npy", where)
     with archive.open(entry) as file:
         return read_array(file, entry.file_size)
 
 
 def find_ids(names: Iterable[str], key: str | None = None) -> str | None:
-    """Return which array of an .npz file holds the ids of the array ``key``, by its name: ids, or movie_ids."""
+    """Return the array of an .npz file that has the ids of the array ``key``, by its name: ids, or movie_ids."""
     others = [name for name in names if name != key]
     known = (f"{key}_ids", "ids", "id", "item_ids", "item_id", "names", "keys")
     # movie_ids, item_id and movieIds, but not centroids.
@@ -162,7 +162,7 @@ def _by_id(names: list[str], vectors: list[NDArray[Any]], where: str) -> Raw:
 
 
 def _decoded(values: NDArray[Any], record: dict[str, Any], where: str) -> Matrix:
-    """Return the numbers that rankjury's codes stand for, if array and record are of one another."""
+    """Return the numbers that rankjury's codes represent; the array must match the record."""
     dtype, dimensions = record.get("dtype"), record["dimensions"]
     stored = "uint8" if dtype == "binary" else dtype
     width = -(-dimensions // 8) if dtype == "binary" else dimensions
@@ -174,9 +174,9 @@ def _decoded(values: NDArray[Any], record: dict[str, Any], where: str) -> Matrix
 
 
 def ids_of(array: Any, where: str) -> pl.Series:
-    """Return an array's strings or whole numbers."""
+    """Return an array of strings or whole numbers as ids."""
     if not isinstance(array, np.ndarray):
-        raise DataError("found no array", where=where, expected="a list of strings or whole numbers")
+        raise DataError("not an array", where=where, expected="a list of strings or whole numbers")
     if array.ndim != 1 or array.dtype.kind not in "UiuS":
         found = f"found an array of shape {array.shape} and type {array.dtype}"
         raise DataError(found, where=where, expected="a list of strings or whole numbers")
@@ -186,13 +186,13 @@ def ids_of(array: Any, where: str) -> pl.Series:
 
 
 def check_output(path: Path) -> None:
-    """Refuse a name that does not end in .npz."""
+    """Check that an output file name ends in .npz."""
     if path.suffix.lower() != ".npz":
         raise UsageError(f"cannot write vectors as {path.name!r}", expected="a name that ends in .npz")
 
 
 def write_vectors(path: Path, vectors: Vectors, record: Mapping[str, Any], *, dtype: str) -> dict[str, Any]:
-    """Write the file whole, and return its metadata: the record and the facts about the vectors themselves.
+    """Write vectors and return the metadata: the record and the properties of the vectors.
 
     Vectors whose ids are their row numbers are written without ids.
     """
@@ -229,7 +229,7 @@ def _write_array(archive: zipfile.ZipFile, name: str, array: NDArray[Any]) -> No
 
 
 def _zip_entry(name: str) -> zipfile.ZipInfo:
-    # As early as an archive can tell: the time of writing is in the record alone.
+    # The earliest time of the format, for identical bytes: the time of writing is in the record only.
     member = zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0))
     member.create_system = 3
     member.external_attr = 0o644 << 16

@@ -1,7 +1,7 @@
-"""Smaller forms of vectors: the first so many dimensions, fewer bits a number; and the codes that files hold them as.
+"""Quantization and truncation of vectors, and the codes in which files store them.
 
-A variant is made of numbers that are ready to be compared, whatever its file holds: an int8 number comes back as a
-whole number times the scale, a bit as +1 or −1.
+The values of a variant are ready to be compared, whatever the file stores: an int8 code is decoded to the code times
+the scale, a bit to +1 or −1.
 """
 
 import math
@@ -19,21 +19,21 @@ _ROWS_AT_ONCE = 1 << 12
 
 @dataclass(frozen=True, eq=False)
 class Quantized:
-    """A matrix as a file holds it: floats, whole numbers up to 127, or eight signs a byte."""
+    """Matrix as stored in a file: floats, whole numbers up to 127, or eight signs per byte."""
 
     array: NDArray[np.generic]
     dtype: str
     dimensions: int
     scale: float | None = None
-    """What a code of int8 is to be multiplied with."""
+    """Factor by which int8 codes are multiplied."""
 
 
 def vary(vectors: Vectors, *, truncate: int | None = None, dtype: str | None = None) -> Vectors:
-    """Return a variant of the vectors: cut to the first ``truncate`` dimensions, then held as ``dtype``.
+    """Return a variant of the vectors: truncated to the first ``truncate`` dimensions, then quantized to ``dtype``.
 
-    Rows that were all of length one are brought back to it after the cut, as is the habit with Matryoshka models.
-    float16 rounds; int8 rounds to 255 steps, one scale for the whole matrix; binary keeps the sign of each number
-    (zero counts as positive). A row that becomes zero stays so.
+    If all rows had length one, they are normalised again after the truncation, as is usual for Matryoshka models.
+    float16 rounds; int8 rounds to 255 steps, with one scale for the whole matrix; binary keeps the sign of each number
+    (zero counts as positive). Zero rows stay zero.
     """
     if truncate is not None and not 1 <= truncate <= vectors.dimensions:
         found, expected = f"cannot keep the first {truncate:,} dimensions", f"a number from 1 to {vectors.dimensions:,}"
@@ -51,13 +51,13 @@ def vary(vectors: Vectors, *, truncate: int | None = None, dtype: str | None = N
 
 
 def are_units(values: Matrix) -> bool:
-    """Return whether every row is of length one, as far as 16 bits can tell; rows of zeros do not count."""
+    """Return whether every row has length one, to the precision of 16 bits; zero rows are ignored."""
     lengths = _lengths(values)
     return bool((lengths > 0).any() and (np.abs(lengths[lengths > 0] - 1.0) <= 1e-3).all())
 
 
 def normalised(values: Matrix) -> Matrix:
-    """Return rows of length one, of the same dtype; rows of zeros stay."""
+    """Return rows of length one, of the same dtype; zero rows stay zero."""
     units = np.empty_like(values)
     for first, last in cut_rows(len(values), _ROWS_AT_ONCE):
         lengths = _lengths(values[first:last])
@@ -66,12 +66,12 @@ def normalised(values: Matrix) -> Matrix:
 
 
 def widened(values: Matrix) -> Matrix:
-    """Return float16 as float32, as float16 is too coarse for rows of length one."""
+    """Convert float16 to float32, as float16 is too coarse for rows of length one."""
     return values.astype(np.float32) if values.dtype == np.float16 else values
 
 
 def encode(values: Matrix, dtype: str, *, where: str = "vectors") -> Quantized:
-    """Return the numbers as a file holds them."""
+    """Return the numbers as codes for a file."""
     dimensions = int(values.shape[1])
     if dtype == "binary":
         return Quantized(np.packbits(values >= 0, axis=1), dtype, dimensions)
@@ -85,13 +85,16 @@ def encode(values: Matrix, dtype: str, *, where: str = "vectors") -> Quantized:
         raise UnknownName("dtype", dtype, DTYPES)
     largest, limit = _largest(values), np.finfo(np.dtype(dtype)).max
     if largest > float(limit):
-        found, hint = f"found numbers up to {largest:.3g}, which {dtype} cannot hold", "Normalise the vectors first."
+        found, hint = (
+            f"found numbers up to {largest:.3g}, too large for {dtype}",
+            "Normalise the vectors first.",
+        )
         raise DataError(found, where=where, expected=f"at most {limit:.5g}", hint=hint)
     return Quantized(values.astype(np.dtype(dtype), copy=False), dtype, dimensions)
 
 
 def decode(codes: Quantized) -> Matrix:
-    """Return the numbers that the codes stand for."""
+    """Return the numbers that the codes represent."""
     array = codes.array
     if codes.dtype == "binary":
         signs = np.unpackbits(array.astype(np.uint8, copy=False), axis=1, count=codes.dimensions)
@@ -102,12 +105,12 @@ def decode(codes: Quantized) -> Matrix:
 
 
 def _scale_of(values: Matrix, where: str) -> float:
-    """Return the largest number over 127, rounded up to so few bits that its multiples up to 127 are float32."""
+    """Return the largest number over 127, rounded up to a float32 whose multiples up to 127 are exact."""
     largest = _largest(values)
     if largest == 0.0:
         return 1.0
     if not 1e-30 < largest < 1e38:
-        found = f"the largest number is {largest:.3g}: int8 has no scale for it"
+        found = f"the largest number is {largest:.3g}, which int8 cannot scale"
         raise DataError(found, where=where, expected="one between 1e-30 and 1e+38")
     # 16 bits, with the 7 of a code, fit the 24 of a float32, so that scale × code is exact.
     fraction, exponent = math.frexp(largest / 127)

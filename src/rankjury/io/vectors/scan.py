@@ -1,4 +1,4 @@
-"""Scan of vector files without loading their numbers: headers, metadata, listing of folders, detection by content."""
+"""Scan of vector files without loading their numbers: headers, metadata, listings, detection by content."""
 
 import os
 import zipfile
@@ -19,7 +19,7 @@ from rankjury.io.parquet import read_schema, scan
 from rankjury.io.source import Source, most_unpacked, plain_suffix, refuse_size
 
 LISTED_SUFFIXES = (".npy", ".npz", ".parquet", ".pq", ".safetensors")
-"""Of binary files only: to tell vectors in texts, they would have to be read."""
+"""Binary formats only: text formats would have to be read to detect vectors."""
 _TENSOR_TYPES = {"F64": "float64", "F32": "float32", "F16": "float16", "BF16": "bfloat16", "I8": "int8", "U8": "uint8"}
 ArrayHeader = tuple[tuple[int, ...], np.dtype[Any]]
 """Shape and type of an array."""
@@ -27,7 +27,7 @@ ArrayHeader = tuple[tuple[int, ...], np.dtype[Any]]
 
 @dataclass(frozen=True)
 class Header:
-    """One matrix of a file; None where its header does not tell."""
+    """Header of one matrix of a file; unknown values are None."""
 
     key: str | None
     count: int
@@ -36,10 +36,10 @@ class Header:
 
 
 def read_headers(path: str | Path) -> list[Header]:
-    """Return the matrices in an .npy, .npz, .parquet or .safetensors file, without ids and whatever else is there."""
+    """Return the matrices in an .npy, .npz, .parquet or .safetensors file; ids and other contents are omitted."""
     suffix = plain_suffix(str(path))
     if suffix not in LISTED_SUFFIXES:
-        found = f"cannot tell from the name {Path(path).name!r} what it holds"
+        found = f"unknown vector format of {Path(path).name!r}"
         raise UsageError(found, expected=f"one of {', '.join(LISTED_SUFFIXES)}")
     with guard_reading(str(path), suffix):
         if suffix == ".npz":
@@ -60,7 +60,7 @@ def _npz_headers(path: Path) -> list[Header]:
 
 
 def member_headers(archive: zipfile.ZipFile) -> dict[str, ArrayHeader]:
-    """Return the shape and type of each array of an .npz file by its name."""
+    """Return the shape and type of each array of an .npz file, by name."""
     headers = {}
     for name in archive.namelist():
         if name.endswith(".npy"):
@@ -70,7 +70,7 @@ def member_headers(archive: zipfile.ZipFile) -> dict[str, ArrayHeader]:
 
 
 def are_single_vectors(arrays: Mapping[str, ArrayHeader]) -> bool:
-    """Return whether there are several arrays, all single rows of numbers, as of ``np.savez(path, **{id: vector})``."""
+    """Return whether there are several arrays, all single vectors, as from ``np.savez(path, **{id: vector})``."""
     return len(arrays) > 1 and all(len(shape) == 1 and dtype.kind in "fiu" for shape, dtype in arrays.values())
 
 
@@ -79,7 +79,7 @@ def _matrix(key: str | None, shape: tuple[int, ...], dtype: np.dtype[Any]) -> li
 
 
 def array_header(file: Any) -> ArrayHeader:
-    """Return the shape and type of an array in NumPy's format; the numbers are not read."""
+    """Return the shape and type of an array in NumPy's format, without reading the numbers."""
     readers = {1: np.lib.format.read_array_header_1_0, 2: np.lib.format.read_array_header_2_0}
     major, _ = np.lib.format.read_magic(file)
     if major not in readers:
@@ -91,17 +91,17 @@ def array_header(file: Any) -> ArrayHeader:
 
 
 def read_array(file: Any, size: int) -> NDArray[Any]:
-    """Return an array in NumPy's format of which there are ``size`` bytes; refuse one that is said to have more."""
+    """Read an array in NumPy's format from ``size`` bytes; refuse an array that declares more."""
     begins = file.tell()
     shape, dtype = array_header(file)
     if not dtype.hasobject and prod(shape) * dtype.itemsize > size:
-        raise ValueError(f"an array of shape {shape} and type {dtype} is said to be in {size:,} bytes")
+        raise ValueError(f"an array of shape {shape} and type {dtype} does not fit into {size:,} bytes")
     file.seek(begins)
     return np.lib.format.read_array(file, allow_pickle=False)
 
 
 def check_member(archive: zipfile.ZipFile, name: str, where: str) -> zipfile.ZipInfo:
-    """Return the entry of a file in an .npz archive; refuse one that becomes too large when it is decompressed."""
+    """Return the entry of a file in an .npz archive; refuse one that is too large when decompressed."""
     entry = archive.getinfo(name)
     most = most_unpacked(entry.compress_size)
     if entry.compress_type != zipfile.ZIP_STORED and entry.file_size > most:
@@ -131,7 +131,7 @@ def _parquet_headers(path: Path) -> list[Header]:
 def _tensor_headers(file: BinaryIO, where: str) -> list[Header]:
     size = int.from_bytes(file.read(8), "little")
     if not 2 <= size <= os.fstat(file.fileno()).st_size:
-        raise ValueError(f"its length is said to be {size:,}")
+        raise ValueError(f"its header declares a length of {size:,}")
     tensors = parse_json(file.read(size), where)
     return [
         Header(key, tensor["shape"][0], tensor["shape"][1], _TENSOR_TYPES.get(tensor["dtype"], tensor["dtype"]))
@@ -146,7 +146,7 @@ VALUES_NAME = "vectors"
 
 
 def read_metadata(path: str | Path) -> dict[str, Any] | None:
-    """Return rankjury's record of how the vectors were made; None where the file has none."""
+    """Return rankjury's record of how the vectors were made; None if the file has none."""
     if plain_suffix(str(path)) != ".npz":
         return None
     with guard_reading(str(path), ".npz"), zipfile.ZipFile(path) as archive:
@@ -156,17 +156,22 @@ def read_metadata(path: str | Path) -> dict[str, Any] | None:
 
 
 def read_record(archive: zipfile.ZipFile, where: str) -> dict[str, Any]:
-    """Return rankjury's record of an .npz file, checked to be one that this version knows."""
+    """Return rankjury's record in an .npz file; it must be of a known version."""
     content = archive.read(check_member(archive, METADATA_NAME, where))
     place = f"{where}:{METADATA_NAME}"
     record = parse_json(content, place, expected=SCHEMA)
     schema = record.get("schema") if isinstance(record, dict) else None
     if schema != SCHEMA:
-        raise DataError(f"found the schema {schema!r}", where=place, expected=SCHEMA, hint="Is this rankjury too old?")
+        raise DataError(
+            f"found the schema {schema!r}",
+            where=place,
+            expected=SCHEMA,
+            hint="Is rankjury too old?",
+        )
     sizes = [record.get(name) for name in ("count", "dimensions")]
     scale_type = type(record.get("scale"))
     if any(type(size) is not int or size < 1 for size in sizes) or scale_type not in (int, float, type(None)):
-        raise DataError("found no count, dimensions or scale that can be", where=place, expected="positive numbers")
+        raise DataError("invalid count, dimensions or scale", where=place, expected="positive numbers")
     return dict(record)
 
 
@@ -181,7 +186,7 @@ class VectorFile:
 
 
 def list_vectors(folders: Iterable[str]) -> list[VectorFile]:
-    """Return all matrices below the folders, by path; a file may be named too. Hidden files and folders are omitted."""
+    """Return all matrices below the folders, sorted by path; files may be given too. Hidden files are omitted."""
     paths: set[Path] = set()
     for start in map(Path, folders):
         if not exists(start):
@@ -209,11 +214,11 @@ def _matrices_of(path: Path) -> list[VectorFile]:
 
 
 _ALWAYS = (".npy", ".npz", ".safetensors", ".pt", ".pth", ".pkl", ".pickle", ".joblib")
-"""Of pickles too: they are refused as vectors, which they mostly are where either is possible."""
+"""Includes pickles: they are refused as vectors, which they usually are."""
 
 
 def holds_vectors(path: str | Path) -> bool:
-    """Return whether this file, which exists, holds vectors."""
+    """Return whether this existing file contains vectors."""
     suffix = plain_suffix(str(path))
     if suffix in _ALWAYS:
         return True
@@ -227,7 +232,7 @@ def holds_vectors(path: str | Path) -> bool:
     source = Source.open(path)
     if suffix == ".json":
         text = source.text()
-    else:  # a first line with a long vector goes on past the head of the file
+    else:  # the first line with a long vector may be longer than the head
         head = source.head_lines
         text = next(iter(head if len(head) > 1 else (line for line in source.lines() if line.strip())), "")
     try:
@@ -243,6 +248,6 @@ def holds_vectors(path: str | Path) -> bool:
 
 
 def _is_vector(value: Any) -> bool:
-    """Return whether this is a list of numbers, not all of them whole: a list of whole numbers is one of ids."""
+    """Return whether this is a list of numbers, not all whole: a list of whole numbers is a list of ids."""
     types = list(map(type, value)) if isinstance(value, list) else []
     return len(types) >= 2 and float in types and all(kind in (int, float) for kind in types)

@@ -1,4 +1,4 @@
-"""Vectors as a column of lists: Parquet, JSON and JSONL."""
+"""Vectors in a column of lists: Parquet, JSON and JSONL."""
 
 import json
 from typing import Any
@@ -17,12 +17,12 @@ from rankjury.io.vectors.scan import list_columns
 
 
 def read_parquet(source: Source, key: str | None) -> Raw:
-    """Read a column of lists or fixed-size arrays, and one of ids."""
+    """Read a column of lists or fixed-size arrays, and a column of ids."""
     return _from_table(scan(source.polars, source.name), key, source.name)
 
 
 def read_jsonl(source: Source, key: str | None) -> Raw:
-    """Read an object per line: {"id": …, "vector": [numbers]}."""
+    """Read one object per line: {"id": …, "vector": [numbers]}."""
     text = source.text()
     if _maps_ids(text):
         return _from_lines(text, key, source.name)
@@ -30,7 +30,7 @@ def read_jsonl(source: Source, key: str | None) -> Raw:
     check_depth(content, source.name)
     try:
         frame = pl.read_ndjson(content, infer_schema_length=None)
-    except pl.exceptions.PolarsError:  # NaN, as Python writes it, or a fault, whose line is to be named
+    except pl.exceptions.PolarsError:  # NaN as written by Python, or a fault whose line must be named
         return _from_lines(text, key, source.name)
     return _from_table(frame.lazy(), key, source.name)
 
@@ -61,7 +61,7 @@ _OBJECTS = '{"id": …, "vector": [numbers]} for each vector'
 def read_json(source: Source, key: str | None) -> Raw:
     """Read {id: [numbers]}, or a list of objects with an id and a vector.
 
-    With several spaces, {space: {id: [numbers]}} or {id: {space: [numbers]}}, the key names one.
+    With several spaces, {space: {id: [numbers]}} or {id: {space: [numbers]}}, the key selects one.
     """
     members = unique_members(source.name, "id")
     tree: Any = parse_json(source.text(), source.name, expected="{id: [numbers]}", members=members)
@@ -75,7 +75,7 @@ def read_json(source: Source, key: str | None) -> Raw:
 
 
 def json_spaces(source: Source) -> list[str]:
-    """Return the names of the spaces in a JSON file of vectors; none where it is {id: [numbers]} or a list."""
+    """Return the names of the spaces in a JSON file of vectors; none for {id: [numbers]} or a list."""
     tree: Any = parse_json(source.text(), source.name)
     if not (isinstance(tree, dict) and tree and all(isinstance(value, dict) for value in tree.values())):
         return []
@@ -84,7 +84,7 @@ def json_spaces(source: Source) -> list[str]:
 
 
 def _inner_names(tree: dict[str, dict[str, Any]]) -> tuple[list[str], bool]:
-    """Return the inner names, and whether they are spaces: every id has the same few."""
+    """Return the inner names, and whether they are spaces: the same few names for every id."""
     inner = list(dict.fromkeys(name for value in tree.values() for name in value))
     return inner, all(len(value) == len(inner) for value in tree.values()) and len(inner) < len(tree)
 
@@ -119,7 +119,7 @@ def _from_table(rows: pl.LazyFrame, key: str | None, where: str) -> Raw:
     id_column = find_id_column(list(schema), "query", where)
     ids, column = rows.select(id_column, vectors).collect().get_columns()
     if column.null_count():
-        raise DataError(f"no vector for {listed(ids.filter(column.is_null()))}", where=where, expected="one a row")
+        raise DataError(f"no vector for {listed(ids.filter(column.is_null()))}", where=where, expected="one per row")
     if isinstance(column.dtype, pl.Array):
         return Raw(column.to_numpy(), ids)
     length = check_lengths(column.list.len().to_numpy(), ids, where)
