@@ -138,11 +138,7 @@ def show(report: "Report", gate: "Gate | None", name: str | None) -> None:
     """Print the report and the verdicts on standard output."""
     from rankjury.core.text import plural
     from rankjury.reporting.console import print_report
-    from rankjury.reporting.writers.gate import print_gate
 
     about = f"{plural(report.n_queries, *report.unit)}, {plural(len(report.systems), 'system', 'systems')}"
     print_line(f"{name}: {about}\n" if name else f"{about[0].upper()}{about[1:]}\n")
-    print_report(report)
-    if gate is not None:
-        print()
-        print_gate(gate)
+    print_report(report if gate is None else report.with_sections(gate))

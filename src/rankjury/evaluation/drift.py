@@ -7,7 +7,7 @@ that the rule lets pass, and few leave open what the rule forbids.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from math import copysign, fsum, inf, isnan
+from math import copysign, fsum, inf, isfinite, isnan
 from sys import float_info
 from types import MappingProxyType
 from typing import Any, Literal
@@ -15,7 +15,7 @@ from typing import Any, Literal
 import numpy as np
 import polars as pl
 
-from rankjury.core.text import plural
+from rankjury.core.text import join_names, plural
 from rankjury.core.validation import Record, check_arguments, to_json
 from rankjury.errors import DataError, UnknownName, UsageError
 from rankjury.evaluation.paired import ScorePair, compare_scores, pair_scores
@@ -27,6 +27,7 @@ from rankjury.evaluation.targets import Decision, Outcome
 from rankjury.measures.measure import Aggregate
 from rankjury.stats.comparison import Comparison
 from rankjury.stats.estimates import FEW_QUERIES
+from rankjury.stats.formatting import format_difference, format_percent
 from rankjury.stats.resampling import Resampling
 
 DRIFT_SCHEMA = "rankjury.drift/1"
@@ -168,6 +169,42 @@ class Drift(Decision, Section):
         """The figure that moved most; None where none can be judged."""
         judged = [value for value in self.moved if value.within is not None]
         return max(judged, key=lambda value: abs(value.change), default=None)
+
+    @property
+    def sentence(self) -> str:
+        """What moved beyond the limit or that nothing did, whether that is more than noise, and what quality did."""
+        allowed, worst = f"±{format_percent(self.allowed)}", self.worst
+        name = self.system if self.system == self.old_system else f"{self.system} (before: {self.old_system})"
+        past = [value for value in self.moved if value.within is False]
+        if past and worst is not None:
+            others = [value.figure for value in past if value is not worst]
+            also = f" (and {join_names(others)})" if others else ""
+            how = f"moved {format_percent(worst.change, 1, signed=True)}" if isfinite(worst.change) else "moved from 0"
+            parts = [
+                f"{name} drifted from {self.old_source}: {worst.figure} {how}{also}, more than the allowed {allowed}"
+            ]
+        elif worst is None:
+            parts = [f"{name} cannot be compared with {self.old_source}: no value is defined in both"]
+        else:
+            most = f"; most: {worst.figure} {format_percent(worst.change, 1, signed=True)}" if worst.change else ""
+            parts = [f"Nothing of {name} moved beyond {allowed} since {self.old_source}{most}"]
+        unsure = [test.comparison.measure for test in self.tested if test.may_be_past(self.allowed)]
+        if not past and unsure:
+            parts.append(
+                f"but too few queries to be sure: the interval of {join_names(unsure)} reaches beyond {allowed}"
+            )
+        changed = [test.comparison for test in self.quality if test.standing == "real"]
+        if changed:
+            word = "better" if changed[0].gain > 0 else "worse"
+            difference = format_difference(changed[0].difference, changed[0].ci)
+            parts.append(f"{changed[0].measure} is {word}: {difference}")
+        elif self.quality:
+            parts.append("no measure is shown to have changed")
+        return f"{'; '.join(parts)}."
+
+    def summary(self, report: Report, system: str | None) -> Iterator[str]:
+        """Yield what moved since the earlier report, and whether it matters."""
+        yield self.sentence
 
     @property
     def outcome(self) -> Outcome:

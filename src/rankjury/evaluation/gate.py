@@ -63,7 +63,7 @@ class Gate(Decision, Section):
     """
 
     name = "gate"
-    leads = True
+    leads = 1
     json_keys = MappingProxyType({"verdicts": "targets", "source": "report"})
 
     verdicts: tuple[Verdict, ...]

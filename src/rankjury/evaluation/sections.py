@@ -98,8 +98,9 @@ class Section(Record):
     """What a query is called, and queries are, in a report with this section; None: it does not say."""
     system_only: ClassVar[bool] = False
     """Whether only systems have it: the report as a whole may have something else under its name."""
-    leads: ClassVar[bool] = False
-    """Whether its summary comes before the comparison with the baseline: verdicts do."""
+    leads: ClassVar[int] = 0
+    """Whether its summary comes before the comparison with the baseline, lower numbers first: verdicts are 1. 0: after
+    it."""
 
     def __init_subclass__(cls) -> None:
         if "name" in vars(cls):

@@ -38,7 +38,8 @@ def summarize_report(report: "Report") -> tuple[str, ...]:
     """Return the sentences that a report begins with; none where no measure is defined."""
     sections: list[tuple[Section, str | None]] = [(section, None) for section in report.sections.values()]
     sections += [(section, name) for name, system in report.systems.items() for section in system.sections.values()]
-    first = [text for section, name in sections if section.leads for text in section.summary(report, name)]
+    leading = sorted((pair for pair in sections if pair[0].leads), key=lambda pair: pair[0].leads)
+    first = [text for section, name in leading for text in section.summary(report, name)]
     others = [text for section, name in sections if not section.leads for text in section.summary(report, name)]
     return (*first, *(_summarize_comparisons(report) or _summarize_means(report)), *others, *_summarize_weakest(report))
 

@@ -1,9 +1,10 @@
 """Report sections of recommenders: the log and its split (Interactions), and what is recommended (Exposure)."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from math import isnan
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,6 +13,9 @@ from rankjury.core.validation import Record, SignedInt
 from rankjury.errors import DataError
 from rankjury.evaluation.sections import Section
 from rankjury.recsys.task import Catalogue
+
+if TYPE_CHECKING:
+    from rankjury.evaluation.report import Report
 
 
 @dataclass(frozen=True)
@@ -90,6 +94,32 @@ class Interactions(Section):
         for name, window in self.windows.items():
             if name != "train" and None in (window.cold_users, window.cold_items):
                 raise DataError(f"the window {name} does not say how many users and items are new")
+
+    def summary(self, report: "Report", system: str | None) -> Iterator[str]:
+        """Yield how much of the window is cold (unknown to training), and which system is best for cold users."""
+        window = self.windows.get(self.window)
+        if window is None or not window.users or not (window.cold_users or window.cold_items):
+            return
+        items = f" and {window.cold_items:,} of {window.items:,} items" if window.items else ""
+        sentence = f"Cold start: {window.cold_users or 0:,} of {window.users:,} users{items} are new to training"
+        label = next(iter((*report.headline, *report.labels)), None)
+        part = next((part for part in report.slices if part.name == "user=cold"), None)
+        means = {
+            name: estimates[label].mean
+            for name, estimates in (part.estimates if part is not None else {}).items()
+            if label in estimates and not report.systems[name].random and not isnan(estimates[label].mean)
+        }
+        if label is None or part is None or not means:
+            yield f"{sentence}."
+            return
+        sign = -1 if report.lower_is_better(label) else 1
+        best = max(means, key=lambda name: sign * means[name])
+        beside = ""
+        if report.baseline in means and best != report.baseline:
+            beside = f" ({report.baseline} {means[report.baseline]:.3f})"
+        tier = f"users with {part.note.replace('training interactions', '').strip()} training interactions"
+        about = tier if "training interactions" in part.note else "cold users"
+        yield f"{sentence}; best for {about}: {best}, {label} {means[best]:.3f}{beside}."
 
     def empty_tiers(self) -> dict[str, list[str]]:
         """Return the tiers of users and of items that nothing of the window is in; they are no slices."""

@@ -46,14 +46,15 @@ def print_report(report: Report, *, omit: Collection[str] = ()) -> None:
     for line in report.summary:
         console().print(line)
     print()
-    shown: list[Callable[[], None]] = [partial(print_block, block) for block in blocks if block.replaces]
+    first = [block for block in blocks if block.replaces or block.order < 0]
+    shown: list[Callable[[], None]] = [partial(print_block, block) for block in first]
     if "headline" not in omitted:
         shown.append(lambda: print_table(headline_table(headline)))
     if headline.comparisons and "comparison" not in omitted:
         shown.append(lambda: _print_comparison(headline))
     if headline.slices and "slices" not in omitted:
         shown.append(lambda: _print_slices(headline))
-    shown += [partial(print_block, block) for block in blocks if not block.replaces]
+    shown += [partial(print_block, block) for block in blocks if not (block.replaces or block.order < 0)]
     for number, show in enumerate(shown):
         if number:
             print()

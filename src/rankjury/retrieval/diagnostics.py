@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from rankjury.core.text import plural
+from rankjury.core.text import join_names, plural
 from rankjury.core.types import Floats, Ints, Matrix, Vectors, cut_rows
 from rankjury.core.validation import Record
 from rankjury.evaluation.sections import ReportWarning, Section, as_warnings
@@ -21,6 +21,8 @@ NEAR = 0.999
 """Cosine from which two vectors that are not equal count as near duplicates."""
 _SAMPLE, _PAIRS_LOOKED_AT = 2_000, 500_000_000
 _LISTED = 5
+_ALIKE = 0.5
+"""Mean cosine above which directions are much the same."""
 _ROWS_AT_ONCE = 4096
 _CELLS_AT_ONCE = 1 << 17
 _MAX_COPIES = 50
@@ -89,6 +91,11 @@ class Hubness(Record):
     never_found: float
     """Share of the items that are among the k nearest of no query."""
 
+    @property
+    def has_hubs(self) -> bool:
+        """Whether an item is among the nearest of so many queries that it is a risk."""
+        return self.skew > 2.0 and bool(self.hubs) and self.hubs[0].found_by >= max(10, 0.02 * self.queries)
+
 
 @dataclass(frozen=True, eq=False)
 class SpaceDiagnostics(Section):
@@ -110,6 +117,23 @@ class SpaceDiagnostics(Section):
     def warnings(self) -> Iterator[ReportWarning]:
         yield from as_warnings(self.notes(), "vectors")
 
+    @property
+    def sentence(self) -> str:
+        """What the space holds and how many risks were found: ``1,000 vectors of 384 dimensions: 2 risks …``."""
+        about = f"{plural(self.vectors, 'vector', 'vectors')} of {plural(self.dimensions, 'dimension', 'dimensions')}"
+        hubness = self.hubness
+        risks = {
+            "outlying lengths": bool(self.norm.outliers),
+            "equal vectors": bool(self.duplicates.exact),
+            "nearly equal vectors": bool(self.near_duplicates.found),
+            "directions much the same": self.mean_similarity > _ALIKE,
+            "hubs": hubness.has_hubs,
+        }
+        found = [name for name, is_found in risks.items() if is_found]
+        return (
+            f"{about}: {plural(len(found), 'risk', 'risks')} ({join_names(found)})." if found else f"{about}: no risk."
+        )
+
     def notes(self) -> Iterator[str]:
         """Yield warnings."""
         if self.norm.outliers:
@@ -121,11 +145,11 @@ class SpaceDiagnostics(Section):
         if self.near_duplicates.found:
             pairs = ", ".join(f"{first} ~ {other}" for first, other, _ in self.near_duplicates.pairs[:2])
             yield f"{plural(self.near_duplicates.found, 'vector is', 'vectors are')} nearly equal to another ({pairs})"
-        if self.mean_similarity > 0.5:
+        if self.mean_similarity > _ALIKE:
             yield f"all vectors point much the same way: mean cosine {self.mean_similarity:.2f}"
         hubness = self.hubness
-        hub = hubness.hubs[0] if hubness.hubs else Hub("", 0)
-        if hubness.skew > 2.0 and hub.found_by >= max(10, 0.02 * hubness.queries):
+        if hubness.has_hubs:
+            hub = hubness.hubs[0]
             often = f"{hub.found_by:,} queries of {hubness.queries:,}"
             yield f"hubs: {hub.id} is among the {hubness.k} nearest of {often}"
 

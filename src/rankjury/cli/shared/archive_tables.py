@@ -210,8 +210,8 @@ def print_run(run: ArchivedRun, *, is_baseline: bool) -> None:
         print_table(slices.first(_SLICES_SHOWN).dropping("p", ""))
         if len(slices.rows) > _SLICES_SHOWN:
             print(f"… {len(slices.rows) - _SLICES_SHOWN:,} more: rankjury show -o report.html has them")
-    for _, block in render_sections(report, "console"):
-        if block.own_tables or (block.lines and not block.core_tables):
+    for name, block in render_sections(report, "console"):
+        if name != Gate.name and (block.own_tables or (block.lines and not block.core_tables)):
             print()
             print_block(replace(block, tables=block.own_tables))
     for title, lines in (("Warnings", report.warning_lines), ("Made of", list(_made_of(run)))):

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from itertools import compress
 from math import fsum, nan
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
@@ -21,6 +22,10 @@ from rankjury.evaluation.sections import Section
 from rankjury.labeling.keywords.annotations import Annotations
 from rankjury.labeling.keywords.gold import Predicates
 from rankjury.measures.judged import TieRule
+from rankjury.stats.formatting import format_percent
+
+if TYPE_CHECKING:
+    from rankjury.evaluation.report import Report
 
 
 @dataclass(frozen=True)
@@ -137,6 +142,19 @@ class PartialMatches(Section):
     """How many results are not annotated."""
     unknown: tuple[str, ...] = ()
     """Those results."""
+
+    def summary(self, report: "Report", system: str | None) -> Iterator[str]:
+        """Yield the share of the results that have all keywords of their query, and the keyword missed most."""
+        total = self.results.whole + self.results.some + self.results.none
+        if not total:
+            return
+        share = format_percent(self.results.whole / total, 1)
+        sentence = f"{share} of the first {self.k} results of {system} have all keywords of their query"
+        missed = next((keyword for keyword in self.keywords if keyword.lacking), None)
+        if missed is not None:
+            name = missed.name.removeprefix(f"{missed.group}=")
+            sentence += f"; missed most: {name}, by {missed.lacking:,} of {missed.results:,}"
+        yield f"{sentence}."
 
     def of(self, query: str) -> QueryMatches | None:
         return next((query_matches for query_matches in self.queries if query_matches.query == query), None)

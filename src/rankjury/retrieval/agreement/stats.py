@@ -7,18 +7,23 @@ A statistic takes the values of the reference and of the candidate and returns o
 as a correlation with a constant side.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import isnan, nan, sqrt
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from rankjury.core.types import Floats, Ints, cut_rows, in_threads
 from rankjury.core.validation import Record
 from rankjury.evaluation.sections import Section
+from rankjury.stats.formatting import format_estimate, format_interval, format_value, interval_decimals
 from rankjury.stats.resampling import Bounds, Keys, Resampling, bootstrap_weights, draw_sums
 from rankjury.stats.sums import to_fixed
+
+if TYPE_CHECKING:
+    from rankjury.evaluation.report import Report
 
 
 def pearson(reference: Floats, candidate: Floats) -> float:
@@ -210,8 +215,37 @@ class ReferenceSource(Section):
     """Marks a report whose gold is the ranking of a reference model: systems are shown by cut-off."""
 
     name = "reference"
+    leads = 2
 
     source: str
+
+    def summary(self, report: "Report", system: str | None) -> Iterator[str]:
+        """Yield how much of the reference's first items the baseline, or the best candidate, keeps."""
+        ranked = [name for name, result in report.systems.items() if not result.random]
+        label = next((label for label in reversed(report.labels) if _is_recall(report, label)), None)
+        label = next((label for label in report.headline if _is_recall(report, label)), label)
+        if label is None or not ranked:
+            return
+        means = {name: report.systems[name].estimates[label] for name in ranked}
+        ranked = [name for name in ranked if not isnan(means[name].mean)]
+        shown = report.baseline if report.baseline in ranked else max(ranked, default=None, key=lambda n: means[n].mean)
+        if shown is None:
+            return
+        measure = report.measure(label)
+        kept = f"{shown} keeps {format_estimate(means[shown])} of the reference's top {measure.k if measure else ''}"
+        agreement = report.section(Agreement, shown)
+        value = None if agreement is None else agreement.figures.get("spearman")
+        if value is None or isnan(value.value):
+            yield f"{kept}."
+        else:
+            ci = f" {format_interval(value.ci)}" if value.ci is not None else ""
+            spearman = format_value(value.value, interval_decimals(value.ci))
+            yield f"{kept}; Spearman's ρ of the similarities {spearman}{ci}."
+
+
+def _is_recall(report: "Report", label: str) -> bool:
+    measure = report.measure(label)
+    return measure is not None and measure.metric.name == "recall" and measure.k is not None
 
 
 def estimate_agreement(

@@ -4,15 +4,16 @@ An item counts as found if it is as near as the k-th exact neighbour, whichever 
 duplicate counts once. The number found is divided by k, or by the number of items if there are fewer.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from math import isnan
 from types import MappingProxyType
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import polars as pl
 
+from rankjury.core.text import plural
 from rankjury.core.types import Floats, Matrix
 from rankjury.core.validation import Record
 from rankjury.evaluation.scores import RecordedValue
@@ -21,7 +22,11 @@ from rankjury.retrieval.bench.latency import Latency
 from rankjury.retrieval.knn.search import Neighbours, score_neighbours
 from rankjury.retrieval.knn.select import MISSING, repeated
 from rankjury.stats.estimates import estimate_all
+from rankjury.stats.formatting import format_interval, format_value, interval_decimals
 from rankjury.stats.resampling import Bounds, Resampling, query_keys
+
+if TYPE_CHECKING:
+    from rankjury.evaluation.report import Report
 
 
 @dataclass(frozen=True, eq=False)
@@ -201,6 +206,32 @@ class IndexResult(Section):
             "vectors": self.vectors,
             "facts": {name: self.facts[name] for name in identifying if name in self.facts},
         }
+
+    def summary(self, report: "Report", system: str | None) -> Iterator[str]:
+        """Yield what the index finds of the exact neighbours, how fast, and whether the ranking loses by it."""
+        others = [name for name, index in report.sections_of(IndexResult).items() if index.engine != "exact"]
+        if others and self.engine == "exact":  # exact search is what the indexes are compared with
+            return
+        recall, parts = self.recall, list[str]()
+        if not recall.n:
+            parts.append("has no exact neighbours to find")
+        else:
+            ci = f" {format_interval(recall.ci)}" if recall.ci is not None else ""
+            mean = format_value(recall.mean, interval_decimals(recall.ci))
+            parts.append(f"finds {mean}{ci} of the exact {recall.k} nearest neighbours")
+        timed = None if self.latency is None else self.latency.index_only or self.latency.end_to_end
+        if timed is not None and not isnan(timed.p95.ms):
+            parts.append(f"p95 {timed.p95.ms:.3g} ms")
+        if self.failed:
+            parts.append(f"{plural(self.failed, 'query', 'queries')} failed")
+        lost = None if self.loss is None else self.loss.index_loss
+        if self.loss is not None and lost is not None and not isnan(lost.mean):
+            if lost.ci is not None and lost.ci[0] > 0:
+                parts.append(f"{self.loss.measure} loses {format_value(lost.mean, interval_decimals(lost.ci))} by it")
+            elif lost.ci is not None:
+                parts.append(f"no loss of {self.loss.measure} is shown")
+        engine = f" ({self.engine})" if self.engine not in str(system) else ""
+        yield f"{system}{engine} {', '.join(parts)}."
 
     def figures(self) -> dict[str, RecordedValue]:
         """Return the values that targets may use."""
