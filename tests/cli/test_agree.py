@@ -122,7 +122,7 @@ SPELLINGS = [
     ["--k-values=1", "3", "10", "ref.npz", "base.npz"],
     ["ref.npz", "--k-values", "1", "3", "10", "base.npz"],
     ["ref.npz", "base.npz", "--k-values", "1", "3", "--seed", "42", "10"],
-    ["--seed", "42", "--k-values", "1,3,10", "--metric", "cosine", "ref.npz", "base.npz"],
+    ["--seed", "42", "--k-values", "1,3,10", "--distance", "cosine", "ref.npz", "base.npz"],
 ]
 
 
@@ -387,7 +387,7 @@ def test_variants_of_unit_vectors_are_normalised_for_inner_products(rankjury: Ra
     units = SPACES["base"] / np.linalg.norm(SPACES["base"], axis=1, keepdims=True)
     put_npz("base.npz", units)
     put_npz("cut.npz", units[:, :3] / np.linalg.norm(units[:, :3], axis=1, keepdims=True))
-    form = agreed(rankjury, "ref.npz", "base.npz", "cut.npz", "--truncate", "3", "--metric", "ip", "--pairs", "0",
+    form = agreed(rankjury, "ref.npz", "base.npz", "cut.npz", "--truncate", "3", "--distance", "ip", "--pairs", "0",
                   "--k-values", "5")  # fmt: skip
     assert measured(form, "base-3") == measured(form, "cut")
 
@@ -749,10 +749,10 @@ ERRORS: list[tuple[list[str], int, list[str]]] = [
     ([*BOTH, "--k-values", "1", "3", "1000000"], 3, ["1,000,000", "up to 39"]),
     ([*BOTH, "--n-samples", "41"], 3, ["a sample of 41 from 40", "at most 40"]),
     ([*BOTH, "--n-samples", "0"], 2, ["--n-samples is 0"]),
-    ([*BOTH, "--k-values", "0"], 2, ["--k-values", "from 1"]),
-    ([*BOTH, "--k-values", "1,x"], 2, ["--k-values", "'1,x'"]),
-    ([*BOTH, "--k-values", ""], 2, ["--k-values"]),
-    ([*BOTH, "--k-values", "1.5"], 2, ["--k-values", "1.5"]),
+    ([*BOTH, "--k-values", "0"], 2, ["-k", "from 1"]),
+    ([*BOTH, "--k-values", "1,x"], 2, ["-k", "'1,x'"]),
+    ([*BOTH, "--k-values", ""], 2, ["-k"]),
+    ([*BOTH, "--k-values", "1.5"], 2, ["-k", "1.5"]),
     (["ref.npz"], 2, ["a reference and at least one candidate"]),
     (["ref.npz", "--k-values", "1", "3"], 2, ["a reference and at least one candidate"]),
     (["ref.npz", "nowhere.npz"], 3, ["nowhere.npz", "no such file"]),
@@ -780,7 +780,7 @@ def test_errors(rankjury: Rankjury, folder: Path, arguments: list[str], code: in
 
 
 def test_an_unknown_similarity(rankjury: Rankjury) -> None:
-    check_failure(rankjury("agree", *BOTH, "tuned.npz", "--metric", "cosin"), 2, "cosin", "Did you mean cosine")
+    check_failure(rankjury("agree", *BOTH, "tuned.npz", "--distance", "cosin"), 2, "cosin", "Did you mean cosine")
 
 
 def test_ids_that_are_of_no_file(rankjury: Rankjury) -> None:

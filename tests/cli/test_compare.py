@@ -118,7 +118,7 @@ def test_an_unknown_baseline_is_an_error_with_a_suggestion(rankjury: Rankjury) -
 
 @pytest.mark.parametrize("runs", [["a.trec"], ["a.trec", "--baseline", "a"]])
 def test_one_run_is_not_enough(rankjury: Rankjury, runs: list[str]) -> None:
-    check_failure(rankjury("compare", "g.qrels", *runs), 2, "one run", "two or more", "rankjury compare GOLD RUN RUN")
+    check_failure(rankjury("compare", "g.qrels", *runs), 2, "one run", "two or more", "rankjury compare GOLD OLD NEW")
 
 
 # --- same seed, same digits ---------------------------------------------------------------------------------------

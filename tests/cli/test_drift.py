@@ -45,8 +45,8 @@ def old(folder: Path) -> str:
 )
 def test_exit_codes(rankjury: Rankjury, old: str, by: float, options: list[str], verdict: str, code: int) -> None:
     new = put_report("new.json", form_of(hnsw=entry(stability(scores_of() + by))))
-    assert rankjury("drift", new, old, *options).code == code
-    outcome = rankjury("drift", new, old, *options, "--json")
+    assert rankjury("drift", old, new, *options).code == code
+    outcome = rankjury("drift", old, new, *options, "--json")
     assert (outcome.code, drift_of(outcome)["verdict"]) == (code, verdict)
 
 
@@ -54,17 +54,17 @@ def test_unsure_counts_under_strict(rankjury: Rankjury, old: str) -> None:
     """The same similarities, of other queries: no figure moves, but the paired interval is wider than allowed."""
     new = put_report("new.json", form_of(hnsw=entry(stability(scores_of()[::-1]))))
     options = ["--allowed", "1%"]
-    outcome = rankjury("drift", new, old, *options)
+    outcome = rankjury("drift", old, new, *options)
     assert outcome.code == 0
     assert outcome.out.splitlines()[-1] == "UNSURE: no figure moved; an interval reaches past ±1 %"
-    outcome = rankjury("drift", new, old, *options, "--strict", "--json")
+    outcome = rankjury("drift", old, new, *options, "--strict", "--json")
     assert (outcome.code, drift_of(outcome)["verdict"]) == (5, "unsure")
-    assert rankjury("drift", new, old, "--allowed", "20%", "--strict").code == 0
+    assert rankjury("drift", old, new, "--allowed", "20%", "--strict").code == 0
 
 
 def test_the_screen_says_both(rankjury: Rankjury, old: str) -> None:
     new = put_report("new.json", form_of(tops=OTHER_TOPS, hnsw=entry(stability(scores_of() + 0.008))))
-    outcome = rankjury("drift", new, old)
+    outcome = rankjury("drift", old, new)
     check_width(outcome.out)
     lines = outcome.out.splitlines()
     assert lines[0] == "hnsw of new.json beside hnsw of old.json"
@@ -81,13 +81,13 @@ def test_the_screen_says_both(rankjury: Rankjury, old: str) -> None:
 def test_noise_is_told(rankjury: Rankjury, old: str) -> None:
     noise = np.random.default_rng(3).normal(0, 0.02, size=(QUERIES, 1))
     new = put_report("new.json", form_of(hnsw=entry(stability(scores_of() + noise))))
-    assert "and within noise: the interval holds 0" in " ".join(rankjury("drift", new, old).out.split())
+    assert "and within noise: the interval holds 0" in " ".join(rankjury("drift", old, new).out.split())
 
 
 def test_a_failure_comes_with_its_hint(rankjury: Rankjury, old: str) -> None:
     form = form_of(hnsw=entry(stability(scores_of() + 0.1, norms=[6.0, 8.0])))
     form["provenance"]["meta"]["model_version"] = "m2"
-    outcome = rankjury("drift", put_report("new.json", form), old)
+    outcome = rankjury("drift", old, put_report("new.json", form))
     check_width(outcome.out)
     flowing = " ".join(outcome.out.split())
     assert "beyond ±5 %, and real" in flowing and "FAIL: norm mean moved most, +600.0 %" in flowing
@@ -99,34 +99,34 @@ def test_a_failure_comes_with_its_hint(rankjury: Rankjury, old: str) -> None:
 def test_warnings_are_on_standard_error(rankjury: Rankjury, old: str) -> None:
     ids = [f"q{row:02}" for row in range(2, QUERIES + 2)]
     new = put_report("new.json", form_of(hnsw=entry(stability(ids=ids))))
-    outcome = rankjury("drift", new, old)
+    outcome = rankjury("drift", old, new)
     assert any("different queries" in warning for warning in outcome.warnings)
-    assert rankjury("drift", new, old, "-q").err == ""
+    assert rankjury("drift", old, new, "-q").err == ""
 
 
 def test_every_system_of_both(rankjury: Rankjury) -> None:
     moved = entry(stability(scores_of() + 0.1))
     new = put_report("new.json", form_of(a=entry(stability()), b=moved, c=entry(stability())))
     old = put_report("old.json", form_of(a=entry(stability()), b=entry(stability())))
-    outcome = rankjury("drift", new, old, "--json")
+    outcome = rankjury("drift", old, new, "--json")
     form = json.loads(outcome.out)
     assert (outcome.code, form["verdict"], form["strict"]) == (4, "fail", False)
     assert [(one["system"], one["verdict"]) for one in form["drifts"]] == [("a", "pass"), ("b", "fail")]
-    assert rankjury("drift", new, old, "--system", "a").code == 0
+    assert rankjury("drift", old, new, "--system", "a").code == 0
     unsure = put_report("unsure.json", form_of(a=entry(stability(scores_of()[::-1])), b=moved))
-    outcome = rankjury("drift", unsure, old, "--allowed", "1%", "--strict", "--json")
+    outcome = rankjury("drift", old, unsure, "--allowed", "1%", "--strict", "--json")
     form = json.loads(outcome.out)
     assert (outcome.code, form["verdict"], [one["verdict"] for one in form["drifts"]]) == (
         4,
         "fail",
         ["unsure", "fail"],
     )
-    assert rankjury("drift", new, old, "--system", "b", "--old-system", "a").code == 4
-    assert drift_of(rankjury("drift", new, old, "--system", "c", "--old-system", "a", "--json"))["old_system"] == "a"
+    assert rankjury("drift", old, new, "--system", "b", "--old-system", "a").code == 4
+    assert drift_of(rankjury("drift", old, new, "--system", "c", "--old-system", "a", "--json"))["old_system"] == "a"
 
 
 def test_standard_input(rankjury: Rankjury, old: str) -> None:
-    outcome = rankjury("drift", "-", old, "--json", stdin=json.dumps(form_of()).encode())
+    outcome = rankjury("drift", old, "-", "--json", stdin=json.dumps(form_of()).encode())
     assert drift_of(outcome)["report"] == "-"
     check_failure(rankjury("drift", "-", "-"), 2, "standard input was named twice")
 
@@ -140,9 +140,9 @@ def test_bad_reports(rankjury: Rankjury, old: str) -> None:
     check_failure(rankjury("drift", old, "run.trec"), 3, "run.trec")
     check_failure(rankjury("drift", old, old, "--system", "hnws"), 2, "unknown system 'hnws'", "Did you mean hnsw?")
     bare = put_report("bare.json", form_of(hnsw=entry()))
-    check_failure(rankjury("drift", bare, old), 3, "bare.json: the report holds no stability of hnsw", "rankjury run")
-    check_failure(rankjury("drift", old, bare), 3, "bare.json: the report holds no stability of hnsw")
+    check_failure(rankjury("drift", old, bare), 3, "bare.json: the report holds no stability of hnsw", "rankjury run")
+    check_failure(rankjury("drift", bare, old), 3, "bare.json: the report holds no stability of hnsw")
     broken = put_report("broken.json", form_of(hnsw=entry(stability() | {"norm": 1})))
-    check_failure(rankjury("drift", broken, old), 3, "broken.json: systems → hnsw → stability → norm")
+    check_failure(rankjury("drift", old, broken), 3, "broken.json: systems → hnsw → stability → norm")
     other = put_report("other.json", form_of(hnsw=entry(stability(ids=[f"x{row}" for row in range(QUERIES)]))))
-    check_failure(rankjury("drift", other, old), 3, "no query in common")
+    check_failure(rankjury("drift", old, other), 3, "no query in common")

@@ -270,12 +270,10 @@ def test_rel_must_be_a_number_that_grades_can_reach(rankjury: Rankjury, value: s
     [
         ["evaluate"],
         ["evaluate", "gold.qrels"],
-        ["evaluate", "gold.qrels", "run.trec", "--nonsense"],
         ["evaluate", "gold.qrels", "run.trec", "--duplicates", "any"],
         ["evaluate", "gold.qrels", "run.trec", "--rel", "high"],
         ["convert", "run.trec"],
         ["convert", "run.trec", "run.csv", "--kind", "neither"],
-        ["nonsense"],
     ],
 )
 def test_what_the_parser_refuses(rankjury: Rankjury, arguments: list[str]) -> None:

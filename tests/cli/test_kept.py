@@ -114,7 +114,7 @@ def test_gate_and_drift_take_runs(rankjury: Rankjury, small: Path) -> None:
     assert within.code == 4, "a system of the report goes before a run"
     assert rankjury("gate", "targets.toml", "20999999").code == 2
     assert rankjury("gate", "targets.toml", "missing.json").code == 3
-    drift = rankjury("drift", "latest", "baseline", "--system", "old")
+    drift = rankjury("drift", "baseline", "latest", "--system", "old")
     assert drift.code == 3 and "similarities" in drift.err, "runs without vectors have nothing to drift"
 
 
@@ -134,7 +134,7 @@ def test_drift_of_archived_indexes(rankjury: Rankjury, small: Path) -> None:
     for _ in range(2):
         assert rankjury("run", "ix.toml").code == 0
     runs = Archive(small / ".rankjury").runs("ix")
-    outcome = rankjury("drift", runs[1].name, runs[0].name)
+    outcome = rankjury("drift", runs[0].name, runs[1].name)
     assert outcome.code == 0 and "PASS" in outcome.out.upper()
     assert runs[0].manifest["versions"]["index"]["index"]["x"]["engine"] == "exact"
 

@@ -96,7 +96,7 @@ def check_same(found: Found, expected: Found) -> None:
 @pytest.mark.parametrize("metric", ["cosine", "ip", "l2"])
 @pytest.mark.parametrize("k", [1, 4, 29, 100, 0])
 def test_against_plain_loops(rankjury: Rankjury, metric: str, k: int) -> None:
-    outcome = rankjury("neighbours", "items.npy", "-k", str(k), "--metric", metric, "-o", "run.csv")
+    outcome = rankjury("neighbours", "items.npy", "-k", str(k), "--distance", metric, "-o", "run.csv")
     assert outcome.code == 0, outcome.err
     check_same(found_in(), slowly(items_as_queries(), k or None, metric))
 
@@ -327,7 +327,7 @@ def put_bad() -> None:
         (["items.npy", "--candidates", "nowhere.txt"], 3, ["nowhere.txt", "no such file"]),
         (["nowhere.npy"], 3, ["nowhere.npy", "no such file"]),
         (["ids.txt"], 2, ["ids.txt", ".npy"]),
-        (["items.npy", "--metric", "cosin"], 2, ["cosin", "Did you mean cosine"]),
+        (["items.npy", "--distance", "cosin"], 2, ["cosin", "Did you mean cosine"]),
         (["items.npy", "-k", "-1"], 2, ["-k", "-1"]),
         (["items.npy", "-o", "run.xlsx"], 2, ["run.xlsx"]),
         (["items.npy", "-o", "nowhere/run.csv"], 3, ["nowhere/run.csv"]),

@@ -81,7 +81,7 @@ def helpdesk(session: Session) -> None:
     )  # fmt: skip
     session.rankjury("gate-report", "gate", "targets.toml", "out/compare.json", "--strict")
     session.rankjury("gate-json", "gate", "targets.toml", "out/compare.json", "--json")
-    session.rankjury("drift", "drift", "out/compare.json", "out/evaluate.json")
+    session.rankjury("drift", "drift", "out/evaluate.json", "out/compare.json")
     session.rankjury("demo", "demo", "helpdesk")
     gold, bm25, dense = rankjury.read_gold(files[0]), rankjury.read_run(files[1]), rankjury.read_run(files[2])
     report = rankjury.compare(
@@ -154,8 +154,8 @@ def movies(session: Session) -> None:
     session.rankjury("history-json", "history", "movies", "-m", "rr@5", "--system", "combined", "--json")
     Path("targets.toml").write_text('targets = ["hits@5 >= 0.5", "hits@5 drop <= 0.02"]\n')
     session.rankjury("gate", "gate", "targets.toml", "latest", "--baseline", "baseline", "-o", "out/gate.xml")
-    session.rankjury("drift", "drift", "latest", "baseline")
-    session.rankjury("drift-system", "drift", "latest", "baseline", "--system", "combined")
+    session.rankjury("drift", "drift", "baseline", "latest")
+    session.rankjury("drift-system", "drift", "baseline", "latest", "--system", "combined")
 
 
 def papers(session: Session) -> None:
@@ -211,8 +211,8 @@ def fashion(session: Session) -> None:
     session.rankjury(None, "run", "-o", "again")
     _show_archive(session, diff=True)
     first, second = sorted(path.name for path in Path(".rankjury/runs").iterdir())
-    session.rankjury("drift", "drift", second, first)
-    session.rankjury("drift-json", "drift", second, first, "--system", "hnsw", "--strict", "--json")
+    session.rankjury("drift", "drift", first, second)
+    session.rankjury("drift-json", "drift", first, second, "--system", "hnsw", "--strict", "--json")
 
 
 def variants(session: Session) -> None:

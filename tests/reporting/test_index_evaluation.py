@@ -228,7 +228,7 @@ class TestReadBack:
     def test_by_drift(self, rankjury: Rankjury, path: str, report: Report) -> None:
         assert rankjury("drift", path, path).code == 0
         Path("exact.json").write_text(to_evaluation(report, OutputRequest("e.json", system="exact")))
-        other = json.loads(rankjury("drift", "exact.json", path, "--json").out)
+        other = json.loads(rankjury("drift", path, "exact.json", "--json").out)
         (one,) = other.get("drifts", [other])
         assert (one["system"], one["old_system"]) == ("exact", "ivf")
         assert "index" in [change["what"] for change in one["changed"]]
@@ -248,7 +248,7 @@ class TestReadBack:
 
     def test_a_file_that_was_cut_is_refused(self, rankjury: Rankjury, path: str) -> None:
         Path("cut.json").write_text(Path(path).read_text()[:-100])
-        check_failure(rankjury("drift", "cut.json", path), 3, "cut.json:", "not JSON")
+        check_failure(rankjury("drift", path, "cut.json"), 3, "cut.json:", "not JSON")
 
     def test_a_plan_writes_the_same(self, outcome: Outcome, tmp_path: Path) -> None:
         plan = checked(with_lab(tmp_path), PLAN)
@@ -273,7 +273,7 @@ def test_from_the_plan_to_the_gate_and_to_drift(rankjury: Rankjury, folder: Path
     Path("plan.toml").write_text(PLAN.replace("[lab]", "[lab]\nearlier = 'old/ivf.json'"))
     again = rankjury("run", "plan.toml", "-o", "new", "--json")
     verdicts = {one["measure"]: one["verdict"] for one in json.loads(again.out)["gate"]["targets"]}
-    assert verdicts["drift"] == "pass" and rankjury("drift", "new/ivf.json", "old/ivf.json").code == 0
+    assert verdicts["drift"] == "pass" and rankjury("drift", "old/ivf.json", "new/ivf.json").code == 0
 
 
 class TestNames:

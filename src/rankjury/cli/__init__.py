@@ -1,7 +1,8 @@
 """The command line: each module of this package is a command.
 
 A command's module has a function ``NAME_command``, an ``EPILOG`` with examples, the ``GROUP`` under which the help
-lists it, and ``MULTIPLIES_MATRICES`` where that is worth several threads. It is imported when it is called or listed.
+lists it with its ``ORDER`` there, and ``MULTIPLIES_MATRICES`` where that is worth several threads. It is imported when
+it is called or listed.
 """
 
 import codecs
@@ -18,8 +19,8 @@ from pkgutil import iter_modules
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import typer
-from typer.core import TyperGroup
 
+from rankjury.cli.shared.commands import Command, Commands
 from rankjury.core import signals
 from rankjury.core.text import visible
 from rankjury.core.version import __version__
@@ -40,8 +41,8 @@ _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _DATA = DataError.exit_code
 _LONGEST_MESSAGE = 1_000
 """Characters shown of a message that is not rankjury's own."""
-_GROUPS = ("Evaluate", "Plans", "Archive", "Data", "Vectors and models")
-"""The order in which the help lists the groups of commands (``GROUP`` of their modules); others come last."""
+_LAST = 1_000
+"""The place in its panel of the help of a command without ``ORDER``."""
 _ESCAPE = "rankjury.escape"
 _ASCII = {
     **{"−": "-", "–": "-", "×": "x", "…": "...", "·": "-", "→": ">", "±": "+-", "≥": ">=", "≤": "<=", "≈": "~"},
@@ -70,30 +71,12 @@ def _root(
     pass
 
 
-class _GroupedCommands(TyperGroup):
-    """The commands with a section of the help for each group."""
-
-    def format_commands(self, ctx: Any, formatter: Any) -> None:
-        """Write the name and the first sentence of each command, group by group."""
-        longest = max(map(len, self.commands))
-        rows: dict[str, list[tuple[str, str]]] = {group: [] for group in _GROUPS}
-        for name, command in self.commands.items():
-            group = getattr(command, "rich_help_panel", None) or "Other"
-            rows.setdefault(group, []).append(
-                (name.ljust(longest), command.get_short_help_str(formatter.width - 6 - longest))
-            )
-        for group, commands in rows.items():
-            if commands:
-                with formatter.section(group):
-                    formatter.write_dl(commands)
-
-
 @cache
 def _app_of(*commands: str) -> typer.Typer:
     """Return the command line with some of the commands: importing all of them takes longer than most take to run."""
     found = typer.Typer(
         name="rankjury",
-        cls=_GroupedCommands,
+        cls=Commands,
         help="The verdict on your ranking: how good it is, whether it is better, where it fails, whether it may ship."
         "\n\nStart with: rankjury demo · rankjury init, then rankjury run · rankjury evaluate QRELS RUN · "
         "rankjury compare QRELS OLD NEW",
@@ -103,11 +86,11 @@ def _app_of(*commands: str) -> typer.Typer:
         rich_markup_mode=None,
         context_settings={"help_option_names": ["-h", "--help"]},
     )
-    for name in commands:
-        module = import_module(f"rankjury.cli.{name}")
+    modules = {name: import_module(f"rankjury.cli.{name}") for name in commands}
+    for name, module in sorted(modules.items(), key=lambda entry: getattr(entry[1], "ORDER", _LAST)):
         command = found.command(
             name.replace("_", "-"),
-            cls=getattr(module, "Command", None),
+            cls=getattr(module, "Command", Command),
             epilog=getattr(module, "EPILOG", None),
             rich_help_panel=getattr(module, "GROUP", None),
         )
@@ -154,7 +137,7 @@ def main() -> None:
     except BrokenPipeError:
         ended = _reader_left()
     except SystemExit as exit_:
-        # The parser replaces standard output when its reader has left, as in `rankjury metrics | head -1`.
+        # The parser replaces standard output when its reader has left, as in `rankjury list metrics | head -1`.
         ended = _reader_left() if sys.stdout is not stdout else exit_.code
     except OSError as error:
         if not error.filename and _current_folder_is_gone():

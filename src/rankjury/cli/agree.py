@@ -10,18 +10,30 @@ from typing import Annotated, Any
 
 import typer
 
+from rankjury.cli.shared.commands import CONVENTIONS
 from rankjury.cli.shared.console import check_standard_input
-from rankjury.cli.shared.options import ExcludeSelfOption, JsonOption, MetricOption, QuietOption, expand_options
+from rankjury.cli.shared.options import (
+    DistanceOption,
+    ExcludeSelfOption,
+    JsonOption,
+    NamesOption,
+    QuietOption,
+    TextsOption,
+    expand_options,
+    read_cutoffs,
+    split_name,
+)
 from rankjury.errors import UnknownName, UsageError
 from rankjury.scale.evaluate_files import name_systems
 
-GROUP = "Evaluate"
+GROUP = "Vectors"
+ORDER = 3
 MULTIPLIES_MATRICES = True
 EPILOG = (
     "Examples:\n\n"
-    "  rankjury agree ada.npy base.npy tuned.npy --n-samples 500 --k-values 1 3 5 10 -o results\n\n"
+    "  rankjury agree ada.npy base.npy tuned.npy --n-samples 500 -k 1,3,5,10 -o results\n\n"
     "  rankjury agree reference.npz candidate.npz --truncate 128 --truncate 64 --dtype int8 --dtype binary\n\n"
-    "  rankjury agree exact.trec index.trec --k-values 10,100\n\n"
+    "  rankjury agree exact.trec index.trec -k 10,100\n\n"
     "Vectors (.npy, .npz, .parquet, .json, .jsonl, .safetensors; FILE:KEY for one of several) or runs. Rows are "
     "matched by id; .npy files have none, so that --ids names them, or the rows are taken to be the same ones. The "
     "first candidate is what the others are compared with."
@@ -29,6 +41,8 @@ EPILOG = (
 _DEFAULT_KS = "1,3,5,10"
 _DEFAULT_PAIRS = 20_000
 _WITHOUT_IDS = ".npy"
+_SAMPLING = "Sampling"
+_VARIANTS = "Variants of candidates"
 
 
 class TieOption(StrEnum):
@@ -43,42 +57,58 @@ Over = StrEnum("Over", ["sampled", "top"])
 class AgreementOptions:
     """Options of the comparison, as in a plan's tables of gold, systems and agreement."""
 
+    distance: DistanceOption = "cosine"
+    ids: Annotated[str | None, typer.Option(metavar="FILE", help="Ids of the rows of all .npy files.")] = None
+    baseline: Annotated[
+        str | None,
+        typer.Option("--baseline", "-b", metavar="NAME|FILE", help="The candidate that others are compared with."),
+    ] = None
+    names: NamesOption = None
+    texts: TextsOption = None
     n_samples: Annotated[
-        int | None, typer.Option(metavar="N", help="Sample so many queries, drawn by the seed; all if unset.")
+        int | None,
+        typer.Option(metavar="N", help="Sample so many queries, by the seed; all if unset.", rich_help_panel=_SAMPLING),
     ] = None
     queries: Annotated[
         str | None,
         typer.Option(
             metavar="FILE",
-            help="Use these queries instead of a sample: a file of ids, or row numbers where the vectors have no ids.",
+            help="Use these queries instead of a sample: a file of ids, or of row numbers.",
+            rich_help_panel=_SAMPLING,
         ),
     ] = None
-    seed: Annotated[int, typer.Option(min=0, help="Seed for sampling queries and pairs.")] = 42
-    metric: MetricOption = "cosine"
-    ids: Annotated[str | None, typer.Option(metavar="FILE", help="Ids of the rows of all .npy files.")] = None
-    truncate: Annotated[
-        list[int] | None, typer.Option(metavar="N", min=1, help="Also take each candidate's first N dimensions.")
-    ] = None
-    dtype: Annotated[
-        list[str] | None, typer.Option(metavar="TYPE", help="Also take each candidate as float16, int8 or binary.")
-    ] = None
-    ties: Annotated[
-        TieOption, typer.Option(help="Equal reference scores at the cut-off: by id, or any of them counts.")
-    ] = TieOption.id
     pairs: Annotated[
         int,
         typer.Option(
             metavar="N",
             min=0,
-            help="About how many pairs to compare similarities over, as many for each query; 0: none.",
+            help="About how many pairs to compare similarities over; 0: none.",
+            rich_help_panel=_SAMPLING,
         ),
     ] = _DEFAULT_PAIRS
     over: Annotated[
-        Over | None, typer.Option(help="Pairs that are sampled, or those of the top k of either; runs: top.")
+        Over | None,
+        typer.Option(help="Sampled pairs, or pairs of the top k of either; runs: top.", rich_help_panel=_SAMPLING),
     ] = None
-    baseline: Annotated[
-        str | None, typer.Option(metavar="NAME", help="The candidate that others are compared with.")
+    seed: Annotated[
+        int, typer.Option(min=0, help="Seed for sampling queries and pairs.", rich_help_panel=_SAMPLING)
+    ] = 0
+    truncate: Annotated[
+        list[int] | None,
+        typer.Option(
+            metavar="N", min=1, help="Also try each candidate's first N dimensions.", rich_help_panel=_VARIANTS
+        ),
     ] = None
+    dtype: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="float16|int8|binary", help="Also try each candidate in this type.", rich_help_panel=_VARIANTS
+        ),
+    ] = None
+    ties: Annotated[
+        TieOption,
+        typer.Option(help="Equal reference scores at the cut-off: by id, or any counts.", rich_help_panel=CONVENTIONS),
+    ] = TieOption.id
     exclude_self: ExcludeSelfOption = None
 
 
@@ -88,33 +118,37 @@ def agree_command(
         list[str],
         typer.Argument(
             metavar="REFERENCE CANDIDATE...",
-            help="Vectors or runs: of the reference, then of candidates; NAME=FILE gives one a name.",
+            help="Vectors or runs: the reference, then candidates; NAME=FILE gives one a name.",
         ),
     ],
     options: AgreementOptions,
     k_values: Annotated[
         list[str] | None,
-        typer.Option(metavar="K...", help="Cut-offs: 1 3 5 10, or 1,3,5,10.", show_default=_DEFAULT_KS),
+        typer.Option("-k", metavar="K", help="Cut-offs: 1,3,5,10, or 1 3 5 10.", show_default=_DEFAULT_KS),
     ] = None,
     output: Annotated[
         Path | None,
         typer.Option(
             "--output",
             "-o",
-            metavar="DIR",
-            help="Write report.json, metrics_vs_k.png, queries.parquet and NAME_results.csv here.",
+            metavar="DIR|FILE",
+            help="Write report, plot and tables into a folder, or one file: report.html.",
         ),
     ] = None,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Measure how well candidates' top k match a reference's: what distilling, tuning or quantising lost or won."""
+    """Compare embeddings with a reference embedding.
+
+    Measures the overlap of the top k and the agreement of similarities: what distilling, tuning or quantising lost or
+    won. Also compares an index, or any run, with an exact one.
+    """
     from rankjury.cli.run import run_and_print
     from rankjury.io.vectors.quantize import DTYPES
     from rankjury.retrieval.knn.similarity import METRICS
 
     called, files = _split_names(files)
-    files, cuts = _split_cutoffs(files, " ".join(k_values) if k_values is not None else _DEFAULT_KS)
+    files, cuts = _split_cutoffs(files, [_DEFAULT_KS] if k_values is None else k_values)
     if options.n_samples is not None and options.n_samples < 1:
         raise UsageError(f"--n-samples is {options.n_samples}", expected="1 or more")
     if options.queries is not None and options.n_samples is not None:
@@ -123,8 +157,8 @@ def agree_command(
         hint = "Other files have ids of their own."
         raise UsageError(f"--ids is {options.ids}, but no file is a {_WITHOUT_IDS}", hint=hint)
     # Names are refused by the option, once: the plan would name each system.
-    if options.metric not in METRICS:
-        raise UnknownName("similarity", options.metric, METRICS, where="--metric")
+    if options.distance not in METRICS:
+        raise UnknownName("distance", options.distance, METRICS, where="--distance")
     for name in options.dtype or ():
         if name not in DTYPES:
             raise UnknownName("dtype", name, DTYPES, where="--dtype")
@@ -161,10 +195,11 @@ def agreement_plan(
         "headline": [f"{measure}@{max(cuts)}" for measure in measures[: len(MEASURES)]],
     }
     if options.baseline is not None or len(systems) > 1:
-        content["baseline"] = options.baseline or next(iter(systems))
+        content["baseline"] = _baseline_of(options.baseline, systems)
     if options.pairs or options.over is not None:
         over = {"over": options.over.value} if options.over else {}
         content["agreement"] = {"pairs": options.pairs or _DEFAULT_PAIRS, "seed": options.seed} | over
+    content |= {key: value for key in ("names", "texts") if (value := getattr(options, key)) is not None}
     if write:
         content["outputs"] = ["report.html", "report.json", "metrics_vs_k.png"]
         content["output"] = [
@@ -174,33 +209,37 @@ def agreement_plan(
     return content
 
 
+def _baseline_of(given: str | None, systems: dict[str, dict[str, Any]]) -> str:
+    """Return the name of the baseline, which is given by its name or its file; the first candidate by default."""
+    if given is None or given in systems:
+        return given or next(iter(systems))
+    name, file = split_name(given)
+    paths = {key: table["path"] for key, table in systems.items() if not {"truncate", "dtype"} & table.keys()}
+    return next((key for key, path in paths.items() if path == file and name in (None, key)), given)
+
+
 def _split_names(given: list[str]) -> tuple[dict[str, str], list[str]]:
     """Return names by file, of arguments NAME=FILE, and the files; an existing file may have an = in its name."""
     called: dict[str, str] = {}
     files: list[str] = []
-    for text in given:
-        name, equals, file = text.partition("=")
-        if equals and name and file and "/" not in name and not exists(text):
+    for name, file in map(split_name, given):
+        if name is not None:
             if file in called:
                 raise UsageError(f"{file} has two names: {called[file]}, {name}", expected="each file once")
             called[file] = name
-            files.append(file)
-        else:
-            files.append(text)
+        files.append(file)
     return called, files
 
 
-def _split_cutoffs(given: list[str], k_values: str) -> tuple[list[str], list[int]]:
-    """Return files and cut-offs: after --k-values 1 the parser takes the 3, 5 and 10 that follow for files."""
+def _split_cutoffs(given: list[str], k_values: list[str]) -> tuple[list[str], list[int]]:
+    """Return files and cut-offs: after -k 1 the parser takes the 3, 5 and 10 that follow for files."""
     numbers = [text for text in given if text.isdecimal() and not exists(text)]
     files = [text for text in given if text not in numbers]
-    texts = [*k_values.replace(",", " ").split(), *numbers]
-    if not all(text.isdecimal() and int(text) for text in texts) or not texts:
-        raise UsageError(f"--k-values is {k_values!r}", expected="whole numbers from 1, such as 1 3 5 10")
+    cutoffs = read_cutoffs([*k_values, *numbers])
     if len(files) < 2:
         raise UsageError(f"found {len(files)} files", expected="a reference and at least one candidate")
     check_standard_input(files)
-    return files, sorted({int(text) for text in texts})
+    return files, cutoffs
 
 
 def _name(file: str) -> str:
@@ -223,7 +262,7 @@ def _file_table(file: str, options: AgreementOptions) -> dict[str, Any]:
     if key is None and not holds_vectors(path):
         return {"path": file}
     ids = {"ids": options.ids} if options.ids is not None and path.endswith(_WITHOUT_IDS) else {}
-    return {"kind": "vectors", "path": file, "metric": options.metric} | ids
+    return {"kind": "vectors", "path": file, "metric": options.distance} | ids
 
 
 def _candidate_tables(

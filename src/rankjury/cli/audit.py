@@ -12,7 +12,8 @@ from rankjury.cli.shared.options import JsonOption, LogOptions, QuietOption, exp
 if TYPE_CHECKING:
     from rankjury.recsys.audit import Audit
 
-GROUP = "Data"
+GROUP = "Gold"
+ORDER = 3
 EPILOG = (
     "Examples:\n\n"
     "  rankjury audit ml-1m\n\n"
@@ -37,7 +38,10 @@ def audit_command(
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Check a log of interactions: counts, times, ties, skew, cold starts, and what would leak or mislead."""
+    """Check an interaction log before it is split.
+
+    Reports counts, times, ties, skew and cold starts, and warns of what would leak or mislead.
+    """
     check_standard_input([file for file in (path, items) if file])
     with show_progress(f"Reading {path}"):
         from rankjury.recsys.audit import audit

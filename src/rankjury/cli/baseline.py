@@ -9,7 +9,8 @@ from rankjury.cli.shared.console import print_json, print_line, say
 from rankjury.cli.shared.options import JsonOption, QuietOption
 from rankjury.errors import DataError, UsageError
 
-GROUP = "Archive"
+GROUP = "History"
+ORDER = 6
 EPILOG = (
     "Examples:\n\n"
     "  rankjury baseline\n\n"
@@ -28,7 +29,10 @@ def baseline_command(
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Show, set or unset the run that other runs of a plan are compared with."""
+    """Show or set the run that others are compared with.
+
+    Each plan has at most one baseline.
+    """
     if action not in ("show", "set", "unset"):
         expected = "rankjury baseline, rankjury baseline set RUN or rankjury baseline unset"
         raise UsageError(f"found {action!r}", expected=expected)

@@ -6,10 +6,12 @@ from typing import Annotated
 import typer
 
 from rankjury.cli.shared import options
-from rankjury.cli.shared.console import check_outputs, print_result, split_measures, write_outputs
+from rankjury.cli.shared.commands import RESAMPLING
+from rankjury.cli.shared.console import check_outputs, print_result, write_outputs
 from rankjury.errors import DataError, UsageError
 
 GROUP = "Evaluate"
+ORDER = 2
 EPILOG = (
     "Examples:\n\n"
     "  rankjury compare qrels.txt bm25.trec dense.trec\n\n"
@@ -27,22 +29,25 @@ def compare_command(
     scoring: options.ScoringOptions,
     baseline: options.BaselineOption = None,
     measures: options.MeasuresOption = None,
+    k: options.CutoffsOption = None,
     output: options.OutputOption = None,
     as_json: options.JsonOption = False,
-    detect: Annotated[float, typer.Option(help="Say how many queries it takes to show such a difference.")] = 0.01,
+    detect: Annotated[
+        float, typer.Option(help="Say how many queries it takes to show such a difference.", rich_help_panel=RESAMPLING)
+    ] = 0.01,
 ) -> None:
-    """Compare runs with a baseline, query by query.
+    """Test whether one run is better than another.
 
-    Differences come with an interval and the p-value of a sign-flip randomisation test, corrected for all comparisons;
-    with the queries that lost most and where their relevant items went; and with the difference that so many queries
-    could have shown.
+    Compares queries one by one with a baseline. Each difference has an interval and a p-value (randomization test,
+    corrected for all comparisons). Also lists the queries that lost most, and how small a difference so many queries
+    could show.
     """
     check_outputs(output)
-    if len(runs) < 2:
-        raise UsageError("found one run", expected="two or more: rankjury compare GOLD RUN RUN…")
+    if len(options.name_runs(runs, baseline)[0]) < 2:
+        raise UsageError("found one run", expected="two or more: rankjury compare GOLD OLD NEW")
     if not 0 < detect < float("inf"):
         raise UsageError(f"--detect is {detect}", expected="a difference above 0, such as 0.01")
-    asked = split_measures(measures) if measures else None
+    asked = options.asked_measures(measures, k)
     report = options.assess_files(gold, runs, asked, scoring.resampling(), scoring, baseline or runs[0], output)
     if not any(comparison.n for comparison in report.comparisons):
         raise DataError(

@@ -10,7 +10,8 @@ from rankjury.cli.shared.console import say, show_progress, warn
 from rankjury.cli.shared.options import FormatOption, QuietOption
 from rankjury.errors import UsageError
 
-GROUP = "Data"
+GROUP = "Look up"
+ORDER = 3
 EPILOG = "Example: rankjury convert run.trec.gz run.parquet"
 
 ConvertedKind = StrEnum("ConvertedKind", ["gold", "run"])
@@ -26,7 +27,10 @@ def convert_command(
     to: Annotated[str | None, typer.Option(metavar="FORMAT", help="The format to write, whatever the suffix.")] = None,
     quiet: QuietOption = False,
 ) -> None:
-    """Convert a gold or a run: TREC, JSON, JSONL, CSV, TSV, Parquet, also .gz and .zst."""
+    """Convert a gold or run file to another format.
+
+    Formats: TREC, JSON, JSONL, CSV, TSV and Parquet, also .gz and .zst.
+    """
     import polars as pl
 
     from rankjury.core.convert import QUERY, gold_from_frame, ranking_from_frame

@@ -12,7 +12,8 @@ from rankjury.cli.shared.console import say, show_progress, warn
 from rankjury.cli.shared.options import AnnotationOptions, QuietOption, ScoringOptions, assess_files, expand_options
 from rankjury.errors import DataError, MissingExtra, UsageError
 
-GROUP = "Plans"
+GROUP = "Look up"
+ORDER = 2
 MULTIPLIES_MATRICES = True
 EPILOG = (
     "Examples:\n\n"
@@ -73,7 +74,7 @@ def demo_command(
     ] = None,
     quiet: QuietOption = False,
 ) -> None:
-    """Show rankjury at work on bundled data.
+    """Try rankjury on bundled data.
 
     helpdesk: two runs on 40 graded questions. movies: 50 movies in three embedding spaces, fused. papers: a small
     model's neighbours of 1,000 abstracts, cut and quantised, against a large one's. fashion: may this index ship?

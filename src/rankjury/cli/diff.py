@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from rankjury.tracking.archive.archive import Archive
     from rankjury.tracking.archive.run import ArchivedRun
 
-GROUP = "Archive"
+GROUP = "History"
+ORDER = 3
 EPILOG = (
     "Examples:\n\n"
     "  rankjury diff\n\n"
@@ -34,18 +35,19 @@ EPILOG = (
 
 def diff_command(
     first: Annotated[
-        str, typer.Argument(metavar="RUN", help="Run id (see rankjury show). With two: the older run.")
+        str, typer.Argument(metavar="OLD", help="The older run; alone: the newer one.", show_default="latest")
     ] = "latest",
-    second: Annotated[
-        str | None, typer.Argument(metavar="RUN", help="The newer run, where the first is the older.")
-    ] = None,
+    second: Annotated[str | None, typer.Argument(metavar="NEW", help="The newer run.")] = None,
     measures: MeasuresOption = None,
     system: SystemsOption = None,
     archive: ArchiveOption = None,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Compare two archived runs: what changed, what became better and worse, and which queries lost most."""
+    """Compare two archived runs.
+
+    Shows what changed in inputs and settings, what became better or worse, and which queries lost most.
+    """
     kept = open_archive(archive)
     after = kept.find(first if second is None else second)
     before = _before(kept, after) if second is None else kept.find(first)
@@ -74,6 +76,6 @@ def _before(archive: "Archive", after: "ArchivedRun") -> "ArchivedRun":
     runs = archive.runs(after.plan)
     place = next((place for place, run in enumerate(runs) if run.name == after.name), 0)
     if place == 0:
-        hint = "Name two runs: rankjury diff EARLIER LATER."
+        hint = "Name two runs: rankjury diff OLD NEW."
         raise DataError("there is no run of this plan before it", where=after.name, hint=hint)
     return runs[place - 1]

@@ -13,12 +13,13 @@ if TYPE_CHECKING:
     from rankjury.evaluation.drift import Drift
     from rankjury.evaluation.report import Report
 
-GROUP = "Evaluate"
+GROUP = "History"
+ORDER = 4
 EPILOG = (
     "Examples:\n\n"
-    "  rankjury drift new.json last-week.json\n\n"
-    "  rankjury drift new.json last-week.json --system hnsw --allowed 2% --strict\n\n"
-    "  rankjury drift latest baseline\n\n"
+    "  rankjury drift last-week.json new.json\n\n"
+    "  rankjury drift last-week.json new.json --system hnsw --allowed 2% --strict\n\n"
+    "  rankjury drift baseline latest\n\n"
     "The rule: mean and spread of the similarities of the first items, and of the vectors' lengths, stay within ±5 % "
     "of what they were. Beside it stands a test, paired over the queries that both reports ask, which tells a real "
     "change from noise; the two may disagree.\n\n"
@@ -27,8 +28,10 @@ EPILOG = (
 
 
 def drift_command(
+    old: Annotated[
+        str, typer.Argument(metavar="OLD", help="The saved report or archived run to compare with.", show_default=False)
+    ],
     new: Annotated[str, typer.Argument(metavar="NEW", help="A saved report, or an archived run.", show_default=False)],
-    old: Annotated[str, typer.Argument(metavar="OLD", help="The report or run to compare with.", show_default=False)],
     system: Annotated[
         str | None, typer.Option(metavar="NAME", help="The system; all that both reports have, unless it is named.")
     ] = None,
@@ -40,12 +43,15 @@ def drift_command(
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Compare a report with an earlier one: similarities, lengths, quality, first items, and what changed between."""
+    """Check that a new report stays close to an old one.
+
+    Compares similarities, vector lengths, quality and first items, and shows what changed in between.
+    """
     from rankjury.evaluation.drift import drift_between, systems_in_both
     from rankjury.reporting.sections.drift import drifts_to_json
 
     share = _share_of(allowed)
-    check_standard_input([new, old])
+    check_standard_input([old, new])
     report, earlier = load_report(new), load_report(old)
     names = systems_in_both(report, earlier) if system is None and old_system is None else []
     drifts = [drift_between(report, earlier, system=name, old_system=name, allowed=share) for name in names]

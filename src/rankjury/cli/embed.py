@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from rankjury.retrieval.embedding.corpus import Corpus
     from rankjury.retrieval.embedding.vector_files import EmbeddedFile, VectorOptions
 
-GROUP = "Vectors and models"
+GROUP = "Vectors"
+ORDER = 2
 MULTIPLIES_MATRICES = True
 EPILOG = (
     "Examples:\n\n"
@@ -81,7 +82,10 @@ def embed_command(
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Turn texts into vectors, or vectors into smaller ones, with a record of how they were made."""
+    """Turn texts into vectors, or vectors into smaller ones.
+
+    A record next to the vectors says how they were made.
+    """
     if text is not None and chunking is not None:
         raise UsageError("--text and --chunking were given", expected="one of them")
     from rankjury.io.source import plain_suffix

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from rankjury.core.params import Param
     from rankjury.retrieval.engines.base import Engine
 
-GROUP = "Vectors and models"
+GROUP = "Look up"
 EPILOG = (
     "Examples:\n\n"
     "  rankjury engines\n\n"

@@ -5,10 +5,12 @@ from typing import Annotated
 import typer
 
 from rankjury.cli.shared import options
-from rankjury.cli.shared.console import check_outputs, print_result, split_measures, write_outputs
+from rankjury.cli.shared.commands import RESAMPLING
+from rankjury.cli.shared.console import check_outputs, print_result, write_outputs
 from rankjury.errors import UsageError
 
 GROUP = "Evaluate"
+ORDER = 1
 EPILOG = (
     "Examples:\n\n"
     "  rankjury evaluate qrels.txt bm25.trec dense.trec\n\n"
@@ -30,30 +32,31 @@ def evaluate_command(
     runs: options.RunsArgument,
     scoring: options.ScoringOptions,
     measures: options.MeasuresOption = None,
+    k: options.CutoffsOption = None,
     per_query: Annotated[
         str | None,
-        typer.Option(
-            metavar="FILE", help="Write every query's scores: .csv, .tsv, .jsonl, .parquet; in blocks also a folder."
-        ),
+        typer.Option(metavar="FILE", help="Write every query's scores: .csv, .tsv, .jsonl, .parquet."),
     ] = None,
     output: options.OutputOption = None,
     as_json: options.JsonOption = False,
-    no_ci: Annotated[bool, typer.Option("--no-ci", help="Means only, without intervals.")] = False,
+    no_ci: Annotated[
+        bool, typer.Option("--no-ci", help="Means only, without intervals.", rich_help_panel=RESAMPLING)
+    ] = False,
     quantiles: Annotated[
-        str | None, typer.Option(metavar="PERCENTS", help="Scores at these shares of the queries: 5,50,95.")
+        str | None, typer.Option(metavar="PERCENTS", help="Also print quantiles of the queries' scores: 5,50,95.")
     ] = None,
 ) -> None:
-    """Score runs against a gold.
+    """Score one or more runs against relevance judgments.
 
-    Prints a table of means with bootstrap intervals over queries and the number of queries averaged, and warns of what
-    would mislead: missing queries, unjudged items, equal scores at the cut-off.
+    Prints means with bootstrap intervals, and warns of what would mislead: missing queries, unjudged items, equal
+    scores at the cut-off.
     """
     check_outputs(output, per_query, here=scoring.on is options.Backend.here)
     if no_ci and (scoring.slices or scoring.item_slices):
         raise UsageError("--slices needs confidence intervals", hint="Drop --no-ci or --slices.")
     resampling = None if no_ci else scoring.resampling()
     shares = [] if quantiles is None else _read_shares(quantiles)
-    asked = split_measures(measures) if measures else None
+    asked = options.asked_measures(measures, k)
     from rankjury.io.atomic import together
 
     with together():

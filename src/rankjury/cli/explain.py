@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from rankjury.evaluation.explain import ExplainedValue
 
 GROUP = "Evaluate"
+ORDER = 4
 EPILOG = "Example: rankjury explain qrels.txt bm25.trec -m ndcg@10"
 
 
@@ -27,9 +28,10 @@ def explain_command(
     form: options.FormatOption = None,
     quiet: options.QuietOption = False,
 ) -> None:
-    """Compute one measure under every dialect and every convention.
+    """Show why other tools compute another value.
 
-    One row each, with the conventions that make the value differ from rankjury's own. This ends arguments.
+    Computes one measure under every dialect and every convention, one row each, with the conventions that make the
+    value differ from rankjury's own.
     """
     check_standard_input([gold, run])
     asked = split_measures(measures or ["ndcg@10"])

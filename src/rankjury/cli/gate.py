@@ -22,13 +22,14 @@ from rankjury.cli.shared.console import (
     warn,
 )
 from rankjury.errors import DataError, UsageError
-from rankjury.scale.evaluate_files import looks_like_path, name_systems
+from rankjury.scale.evaluate_files import looks_like_path
 
 if TYPE_CHECKING:
     from rankjury.evaluation.gate import Gate
     from rankjury.evaluation.targets import Targets
 
 GROUP = "Evaluate"
+ORDER = 3
 EPILOG = (
     "Examples:\n\n"
     "  rankjury gate targets.toml report.json\n\n"
@@ -63,7 +64,10 @@ def gate_command(
     ] = None,
     as_json: options.JsonOption = False,
 ) -> None:
-    """Check a report, or runs, against targets: pass, fail, or unsure."""
+    """Check targets: exit code 4 if one fails, for CI.
+
+    Takes a report, an archived run, or a gold and runs. Each target passes, fails or is unsure.
+    """
     from rankjury.evaluation.targets import parse_targets
     from rankjury.io.source import Source
     from rankjury.reporting.writers.gate import (
@@ -160,8 +164,6 @@ def _check_files(
         raise UsageError(f"the target {title!r} needs a baseline", hint="Name a run, or a report, with --baseline.")
     other = read_report(baseline) if baseline and looks_like_report(baseline) else None
     named = baseline if other is None else None
-    if named and named not in runs and named not in name_systems(runs) and exists(named):
-        runs = [named, *runs]
     measures = target_measures(asked.targets, [name for _, name, _ in scoring.figures()], targets) or None
     report = options.assess_files(gold, runs, measures, scoring.resampling(), scoring, named)
     report = replace(report, source=", ".join(runs))

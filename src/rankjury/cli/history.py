@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from rankjury.cli.shared.archive_tables import History
     from rankjury.tracking.archive.run import ArchivedRun
 
-GROUP = "Archive"
+GROUP = "History"
+ORDER = 1
 EPILOG = (
     "Examples:\n\n"
     "  rankjury history\n\n"
@@ -49,7 +50,10 @@ def history_command(
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Show how the figures of a plan went over its runs, where they stepped, and what changed there."""
+    """Show how a plan's values changed from run to run.
+
+    Also finds steps, where the level changed beyond noise, and shows what else changed there.
+    """
     check_suffixes(output or (), (".png", ".svg", ".csv", ".json"))
     kept = open_archive(archive)
     runs = kept.runs()

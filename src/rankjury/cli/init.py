@@ -11,6 +11,7 @@ from rankjury.cli.shared.options import PLAN_FILE, QuietOption
 from rankjury.errors import UsageError
 
 GROUP = "Plans"
+ORDER = 1
 EPILOG = (
     "Kinds: runs (saved runs against labels), spaces or movies (embedding spaces against ordered lists), reference or "
     "papers (models against a reference model), search or fashion (vectors of queries against labels), keywords or "
@@ -30,7 +31,10 @@ def init_command(
     force: Annotated[bool, typer.Option("--force", help="Replace a plan that is there.")] = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Write a commented plan, filled in with the gold, runs, vectors and tables of its folder."""
+    """Write a plan from the files in this folder.
+
+    The plan has comments, and names the gold, runs, vectors and tables that were found.
+    """
     from rankjury.cli.schema import schema_text
     from rankjury.io.atomic import make_folder, write_files
     from rankjury.plan.draft import SCHEMA_FILE, draft, find_draft, kind_for

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from rankjury.labeling.keywords.mapping import Extraction, Mapper, MappingSettings
     from rankjury.labeling.keywords.quality import MappingMistake, MappingQuality
 
-GROUP = "Data"
+GROUP = "Gold"
+ORDER = 2
 MULTIPLIES_MATRICES = True
 EPILOG = (
     "Examples:\n\n"
@@ -79,7 +80,10 @@ def keywords_command(
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Find the keywords of a vocabulary that texts mean, each with the words that say so."""
+    """Find the keywords that texts mean.
+
+    Each keyword comes from an annotated vocabulary, and is shown with the words that matched it.
+    """
     check_standard_input([path for path in (vocabulary, file, check, synonyms) if path])
     if check is not None and (texts or file):
         raise UsageError("found texts and --check, which has its own", expected="one of them")

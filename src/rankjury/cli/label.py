@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from rankjury.labeling.products.human import LabelAgreement
     from rankjury.labeling.products.labels import Labels
 
-GROUP = "Data"
+GROUP = "Gold"
+ORDER = 1
 EPILOG = (
     "Examples:\n\n"
     "  rankjury label catalogue.jsonl queries.jsonl -o labels.jsonl\n\n"
@@ -66,7 +67,7 @@ def label_command(
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Grade how well items fit queries, by the words of both."""
+    """Grade how well items match queries, by their words."""
     check_standard_input([path for path in (catalogue, queries, human, synonyms) if path])
     from rankjury.io.atomic import together
     from rankjury.io.formats import FORMATS, TABLE_FORMATS, form_to_write

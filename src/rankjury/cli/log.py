@@ -11,7 +11,8 @@ from rankjury.cli.shared.console import print_line, say, split_measures
 from rankjury.cli.shared.options import MeasuresOption, QuietOption
 from rankjury.errors import UsageError
 
-GROUP = "Archive"
+GROUP = "History"
+ORDER = 8
 EPILOG = (
     "Examples:\n\n"
     "  rankjury log --to mlflow --experiment search\n\n"
@@ -48,7 +49,10 @@ def log_command(
     archive: ArchiveOption = None,
     quiet: QuietOption = False,
 ) -> None:
-    """Log a report to MLflow or Weights & Biases: figures with intervals, conventions, verdicts, files."""
+    """Send a report to MLflow or Weights & Biases.
+
+    Values are logged with intervals, conventions, verdicts and files.
+    """
     if tracking is not None and to is not Tool.mlflow:
         raise UsageError("--tracking is MLflow's", hint="WANDB_BASE_URL names another server of Weights & Biases.")
     is_file = report == "-" or (exists(report) and not isdir(report))

@@ -10,7 +10,7 @@ from rankjury.cli.shared.options import JsonOption
 if TYPE_CHECKING:
     from rankjury.measures.measure import Measure
 
-GROUP = "Evaluate"
+GROUP = "Look up"
 EPILOG = "Examples: rankjury metrics · rankjury metrics ndcg · rankjury metrics ndcg_cut_10"
 
 

@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from rankjury.core.types import Ranking
     from rankjury.retrieval.rank import Space
 
-GROUP = "Vectors and models"
+GROUP = "Vectors"
+ORDER = 1
 MULTIPLIES_MATRICES = True
 EPILOG = (
     "Examples:\n\n"
@@ -30,7 +31,7 @@ _SHOWN = 5
 
 
 def neighbours_command(
-    vectors: Annotated[str, typer.Argument(metavar="VECTORS", help="The items' vectors: FILE or FILE:KEY.")],
+    vectors: Annotated[str, typer.Argument(metavar="VECTORS", help="The items' vectors: FILE, FILE:KEY or NAME=FILE.")],
     ids: Annotated[
         str | None, typer.Option(metavar="FILE", help="Ids of the rows, where the vectors come without.")
     ] = None,
@@ -39,7 +40,7 @@ def neighbours_command(
     ] = None,
     queries_ids: Annotated[str | None, typer.Option(metavar="FILE", help="Ids of the queries' rows.")] = None,
     k: Annotated[int, typer.Option("-k", help="How many to find for each query; 0: all.")] = 10,
-    metric: options.MetricOption = "cosine",
+    distance: options.DistanceOption = "cosine",
     candidates: Annotated[
         str | None,
         typer.Option(metavar="FILE", help="Find only these ids, or each query's own: a table of query_id, item_id."),
@@ -56,7 +57,10 @@ def neighbours_command(
     master: options.MasterOption = None,
     quiet: options.QuietOption = False,
 ) -> None:
-    """Find the exact nearest neighbours of vectors, and look at the space they are in."""
+    """Find exact nearest neighbours of vectors.
+
+    Also prints diagnostics of the embedding space: norms, duplicates, hubs, ties.
+    """
     if k < 0:
         raise UsageError(f"-k is {k}", expected="1 or more, or 0 for all")
     if queries_ids is not None and queries is None:
@@ -96,13 +100,13 @@ def neighbours_command(
         progress = stack.enter_context(show_progress())
         if isinstance(pool, pl.DataFrame):
             space = None
-            ranking = rank_listed(corpus, asked, pool, k=k or None, metric=metric, exclude_self=exclude_self)
+            ranking = rank_listed(corpus, asked, pool, k=k or None, metric=distance, exclude_self=exclude_self)
         else:
             space = rank_vectors(
                 corpus,
                 asked,
                 k=k or None,
-                metric=metric,
+                metric=distance,
                 candidates=pool,
                 exclude_self=exclude_self,
                 cuts=[k] if k else [],

@@ -8,7 +8,8 @@ from rankjury.cli.shared.console import print_json, say
 from rankjury.cli.shared.options import JsonOption, QuietOption
 from rankjury.errors import DataError, UsageError
 
-GROUP = "Data"
+GROUP = "Gold"
+ORDER = 5
 EPILOG = (
     "Examples:\n\n"
     "  rankjury pin queries.jsonl\n\n"
@@ -27,7 +28,10 @@ def pin_command(
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Pin a version of a query set, or check that its queries are those that were pinned."""
+    """Record a version of a query set, or check it.
+
+    A check fails if the queries are not those that were recorded.
+    """
     from rankjury.labeling.products.query_sets import check_pins, pin_queries, pins_path, read_query_set
 
     if queries == "-":

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from rankjury.tracking.archive.listing import UnreadableRun
     from rankjury.tracking.archive.run import ArchivedRun
 
-GROUP = "Archive"
+GROUP = "History"
+ORDER = 7
 EPILOG = (
     "Examples:\n\n"
     "  rankjury prune --keep 50 --dry-run\n\n"
@@ -46,7 +47,10 @@ def prune_command(
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Remove old runs from the archive, and what killed writers left behind."""
+    """Delete old runs from the archive.
+
+    Also removes incomplete files of runs that were killed.
+    """
     age = None
     if older_than is not None:
         read = re.fullmatch(r"(\d{1,5})([hdw])", older_than.strip())

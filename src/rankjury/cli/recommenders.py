@@ -9,7 +9,7 @@ from rankjury.errors import install_command
 if TYPE_CHECKING:
     from rankjury.recsys.models import Recommender
 
-GROUP = "Vectors and models"
+GROUP = "Look up"
 EPILOG = (
     "Examples:\n\n"
     "  rankjury recommenders\n\n"

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from rankjury.tracking.archive.archive import Archive
 
 GROUP = "Plans"
+ORDER = 2
 MULTIPLIES_MATRICES = True
 EPILOG = (
     "Examples:\n\n"
@@ -50,7 +51,10 @@ def run_command(
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Carry out a plan: rank, score, compare, break down, check targets, write."""
+    """Run a plan: rank, score, compare, check targets.
+
+    Also breaks results down into slices, writes the outputs of the plan and archives the run.
+    """
     if plan == PLAN_FILE and not exists(plan):
         hint = "rankjury init writes a plan; rankjury demo movies shows one at work."
         raise DataError("no such file", where=plan, hint=hint)

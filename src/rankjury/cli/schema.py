@@ -9,7 +9,7 @@ from rankjury.cli.shared.console import check_folder, print_json, say
 from rankjury.cli.shared.options import QuietOption
 from rankjury.core.text import json_text
 
-GROUP = "Plans"
+GROUP = "Look up"
 EPILOG = (
     "Examples:\n\n"
     "  rankjury schema -o rankjury.schema.json\n\n"

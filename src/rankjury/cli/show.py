@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 _PAGE = "report.html"
 _QUICKLY_READ = 100_000_000
 """Bytes of a run whose files are checked against their hashes before it is shown."""
-GROUP = "Archive"
+GROUP = "History"
+ORDER = 2
 EPILOG = (
     "Examples:\n\n"
     "  rankjury show latest\n\n"
@@ -47,7 +48,10 @@ def show_command(
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Show an archived run: verdicts, figures, where it fails, warnings, and what it was made of."""
+    """Show one archived run.
+
+    Shows verdicts, values, weakest slices, warnings, and the inputs and versions it was made from.
+    """
     if sum((html, pr, as_json)) > 1:
         raise UsageError("found several of --html, --pr and --json", expected="one of them")
     check_suffixes(output or (), (".html", ".md", ".json"))

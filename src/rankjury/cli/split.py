@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from rankjury.core.params import Param
 
 
-GROUP = "Data"
+GROUP = "Gold"
+ORDER = 4
 EPILOG = (
     "Examples:\n\n"
     "  rankjury split ratings.csv -o split\n\n"
@@ -69,7 +70,10 @@ def split_command(
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Split a log of interactions into train, validation and test, and say what the split leaks."""
+    """Split an interaction log into train and test windows.
+
+    The windows are train, validation and test. Warns of what the split leaks.
+    """
     from rankjury.recsys.data.split_folder import check_target, write_folds, write_split
     from rankjury.recsys.splitting import SPLITS, check_options, number_of_folds, split_folds, split_log
 

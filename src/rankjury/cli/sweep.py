@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 FOLDER = "rankjury-sweep"
 GROUP = "Plans"
+ORDER = 3
 MULTIPLIES_MATRICES = True
 EPILOG = (
     "Examples:\n\n"
@@ -54,7 +55,11 @@ def sweep_command(
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Sweep parameters of vector indexes: recall against latency, and the cheapest setting that meets the target."""
+    """Try index settings: recall against latency.
+
+    Builds each index of the plan with every combination of its parameters, and names the cheapest setting that meets
+    the target.
+    """
     from rankjury.plan.parse import read_plan
     from rankjury.plan.systems.index import on_database
     from rankjury.plan.trials import prepare_sweeps

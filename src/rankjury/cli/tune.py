@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from rankjury.cli.shared.commands import RESAMPLING
 from rankjury.cli.shared.options import JsonOption, QuietOption, expand_options
 from rankjury.cli.shared.tune_fusion import FusionOptions, tune_fusion
 from rankjury.cli.shared.tune_models import ModelOptions, tune_models
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from rankjury.plan.parse import CheckedPlan
 
 GROUP = "Plans"
+ORDER = 4
 MULTIPLIES_MATRICES = True
 EPILOG = (
     "Examples:\n\n"
@@ -40,29 +42,41 @@ EPILOG = (
 def tune_command(
     files: Annotated[
         list[str],
-        typer.Argument(metavar="PLAN | GOLD RUN RUN…", help="A plan, or a gold and runs.", show_default=False),
+        typer.Argument(
+            metavar="PLAN | GOLD RUN RUN…", help="A plan, or a gold and runs (NAME=FILE).", show_default=False
+        ),
     ],
     fusion: FusionOptions,
     models: ModelOptions,
-    measure: Annotated[str | None, typer.Option("--measure", "-m", help="The measure to tune for.")] = None,
+    measure: Annotated[
+        str | None, typer.Option("--measure", "-m", metavar="MEASURE", help="The measure to tune for.")
+    ] = None,
     system: Annotated[
-        str | None, typer.Option(help="The system of the plan; its tuned recommenders, or its only fusion, if unset.")
+        str | None,
+        typer.Option(metavar="NAME", help="The system of the plan; unset: its tuned recommenders, or its only fusion."),
     ] = None,
     seed: Annotated[
-        int | None, typer.Option(help="Seed of folds, random search and resampling; 0, or the plan's.")
+        int | None,
+        typer.Option(help="Seed of folds, random search and resampling; 0, or the plan's.", rich_help_panel=RESAMPLING),
     ] = None,
-    level: Annotated[float | None, typer.Option(help="Level of the intervals; 0.95, or the plan's.")] = None,
+    level: Annotated[
+        float | None, typer.Option(help="Level of the intervals; 0.95, or the plan's.", rich_help_panel=RESAMPLING)
+    ] = None,
     resamples: Annotated[
-        int | None, typer.Option(help="Resamples for intervals and tests; 10000, or the plan's.")
+        int | None,
+        typer.Option(help="Resamples for intervals and tests; 10000, or the plan's.", rich_help_panel=RESAMPLING),
     ] = None,
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", metavar="FILE", help="Write the result as JSON; with --final, a folder."),
+        typer.Option("--output", "-o", metavar="FILE", help="Write the result: a .json file, or a folder."),
     ] = None,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Tune the weights of a fusion by cross-validation, or the settings of recommenders on the validation window."""
+    """Tune fusion weights or recommender settings.
+
+    Weights of a fusion are found by cross-validation, settings of recommenders on the validation window.
+    """
     if models.window == "test" and not models.final:
         raise UsageError(
             "settings are not chosen on the test window: it could then no longer tell how good the choice is",

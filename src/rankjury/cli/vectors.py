@@ -10,7 +10,7 @@ from rankjury.cli.shared.options import JsonOption, QuietOption
 if TYPE_CHECKING:
     from rankjury.io.vectors.scan import VectorFile
 
-GROUP = "Vectors and models"
+GROUP = "Look up"
 EPILOG = (
     "Examples:\n\n"
     "  rankjury vectors\n\n"

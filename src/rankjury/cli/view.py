@@ -14,7 +14,8 @@ from rankjury.cli.shared.console import say
 from rankjury.cli.shared.options import QuietOption
 from rankjury.errors import UsageError
 
-GROUP = "Archive"
+GROUP = "History"
+ORDER = 5
 EPILOG = (
     "Examples:\n\n"
     "  rankjury view\n\n"
@@ -40,7 +41,10 @@ def view_command(
     archive: ArchiveOption = None,
     quiet: QuietOption = False,
 ) -> None:
-    """Look through the archive in a browser: runs, history, single queries, two runs side by side."""
+    """Browse archived runs on a local web page.
+
+    Shows runs, history, single queries, and two runs side by side.
+    """
     kept = open_archive(archive)
     found = [kept.find(name) for name in dict.fromkeys(runs or ())]
     if not isdir(kept.path):

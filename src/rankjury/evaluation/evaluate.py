@@ -36,6 +36,16 @@ def resolve_measures(
     return list({measure.label: measure for measure in resolved}.values())
 
 
+def at_cutoffs(measure: str, cutoffs: Sequence[int]) -> list[str]:
+    """Return the spellings of a measure at each cut-off; the measure alone where it has or knows no cut-off."""
+    if not cutoffs or "@" in measure:
+        return [measure]
+    try:
+        return [resolve(f"{measure}@{k}").label for k in cutoffs]
+    except UsageError:
+        return [measure]
+
+
 def evaluate(
     gold: Gold,
     ranking: Ranking,

@@ -10,7 +10,7 @@ from pydantic import BaseModel, ValidationError
 
 from rankjury.core.secrets import Masker
 from rankjury.errors import RankjuryError, UnknownName, UsageError, parse_toml, shorten
-from rankjury.evaluation.evaluate import resolve_measures
+from rankjury.evaluation.evaluate import at_cutoffs, resolve_measures
 from rankjury.evaluation.gate import target_measures
 from rankjury.evaluation.slices.groups import parse_attributes
 from rankjury.evaluation.targets import Target, parse_target
@@ -209,20 +209,11 @@ def _asked(plan: Plan, faults: list[Fault]) -> list[NamedMeasure]:
     asked: list[NamedMeasure] = []
     for number, measure in enumerate(plan.measures):
         try:
-            for spelling in _at_cutoffs(measure, plan.cutoffs):
+            for spelling in at_cutoffs(measure, plan.cutoffs):
                 asked += resolve_measures([spelling], dialect, plan.conventions.overrides())
         except RankjuryError as error:
             faults.append((("measures", number), str(error)))
     return list({named.label: named for named in asked}.values())
-
-
-def _at_cutoffs(measure: str, cutoffs: list[int]) -> list[str]:
-    if not cutoffs or "@" in measure:
-        return [measure]
-    try:
-        return [str(resolve_measures([f"{measure}@{k}"])[0].label) for k in cutoffs]
-    except RankjuryError:
-        return [measure]  # one that knows no cut-off
 
 
 def _headline(plan: Plan, asked: list[NamedMeasure], faults: list[Fault]) -> tuple[str, ...]:

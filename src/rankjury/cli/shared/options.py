@@ -5,13 +5,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from enum import StrEnum
 from functools import wraps
+from os.path import exists
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
-from rankjury.cli.shared.console import check_standard_input, say, set_quiet, show_progress
-from rankjury.errors import UnknownName, UsageError
+from rankjury.cli.shared.commands import CONVENTIONS, READING, RESAMPLING, SPARK
+from rankjury.cli.shared.console import check_standard_input, say, set_quiet, show_progress, split_measures
+from rankjury.errors import UnknownName, UsageError, shorten
 from rankjury.scale.evaluate_files import evaluate_files, name_systems
 
 if TYPE_CHECKING:
@@ -34,6 +36,8 @@ class DuplicatesChoice(StrEnum):
 
 
 PLAN_FILE = "rankjury.toml"
+_LONGEST_NAME = 100
+"""Characters of a system's name: tables and pages show it in every row."""
 PlanArgument = Annotated[str, typer.Argument(metavar="PLAN", help="The plan file.")]
 QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="No warnings and no hints.", callback=set_quiet)]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print the result as JSON instead of tables.")]
@@ -43,25 +47,40 @@ SystemsOption = Annotated[
 ]
 DuplicatesOption = Annotated[
     DuplicatesChoice,
-    typer.Option("--duplicates", help="How to handle duplicate (query, item) pairs: an error, or keep one of them."),
+    typer.Option("--duplicates", help="Duplicate (query, item) pairs: an error, or keep one.", rich_help_panel=READING),
 ]
+FORMAT_CHOICES = "trec|json|jsonl|csv|tsv|parquet"
 FormatOption = Annotated[
-    str | None, typer.Option("--format", metavar="FORMAT", help="Read files as trec, json, jsonl, csv, tsv or parquet.")
+    str | None,
+    typer.Option(
+        "--format",
+        metavar=FORMAT_CHOICES,
+        help="The format of the files, where their content does not tell.",
+        rich_help_panel=READING,
+    ),
 ]
 GoldArgument = Annotated[
     str, typer.Argument(metavar="GOLD", help="The judgments: qrels or a table; - is standard input.")
 ]
 RunsArgument = Annotated[
-    list[str], typer.Argument(metavar="RUN...", help="Run files, one per system.", show_default=False)
+    list[str],
+    typer.Argument(metavar="RUN...", help="Run files, one per system; NAME=FILE names the system.", show_default=False),
 ]
 MeasuresOption = Annotated[
     list[str] | None,
     typer.Option("--measure", "-m", metavar="MEASURE", help="A measure like ndcg@10; repeat it, or split by commas."),
 ]
+CutoffsOption = Annotated[
+    list[str] | None,
+    typer.Option("-k", metavar="K", help="Cut-offs of measures without one: -m ndcg,recall -k 5,10."),
+]
 OutputOption = Annotated[
     list[Path] | None,
     typer.Option(
-        "--output", "-o", metavar="FILE", help="Write the report: .html, .json, .csv, .md or .png; repeat it."
+        "--output",
+        "-o",
+        metavar="FILE",
+        help="Write the report: .html, .json, .csv, .md, .png, or a folder of all; repeat it.",
     ),
 ]
 DsnOption = Annotated[
@@ -73,75 +92,110 @@ DsnOption = Annotated[
     ),
 ]
 OnOption = Annotated[
-    Backend, typer.Option("--on", help="Where the work is done: here, in this process, or by the workers of Spark.")
+    Backend,
+    typer.Option("--on", help="Where to compute: in this process, or on Spark's workers.", rich_help_panel=SPARK),
 ]
 MasterOption = Annotated[
     str | None,
     typer.Option(
-        "--master", metavar="URL", help="Spark's master: local[2], spark://HOST:PORT, yarn; local[*] if none."
+        "--master",
+        metavar="URL",
+        help="Spark's master: local[2], spark://HOST:PORT, yarn; local[*] if unset.",
+        rich_help_panel=SPARK,
     ),
 ]
-MetricOption = Annotated[str, typer.Option("--metric", help="cosine, cosine-zero (0 with a zero vector), ip or l2.")]
+DistanceOption = Annotated[
+    str,
+    typer.Option(
+        "--distance",
+        metavar="cosine|cosine-zero|ip|l2",
+        help="How vectors are compared; cosine-zero: 0 with a zero vector.",
+    ),
+]
 ExcludeSelfOption = Annotated[
     bool | None,
     typer.Option(
         "--exclude-self/--keep-self",
-        help="Leave the item with the query's own id out of its results, or keep it.",
-        show_default="left out where the queries are the items",
+        help="Exclude or keep the item whose id is the query's own.",
+        show_default="excluded where the queries are the items",
     ),
 ]
 BaselineOption = Annotated[
-    str | None, typer.Option("--baseline", "-b", metavar="NAME", help="The system to compare with: its name or file.")
+    str | None,
+    typer.Option("--baseline", "-b", metavar="NAME|FILE", help="The system to compare with: its name or its file."),
 ]
 
 IdOption = Annotated[
     str | None, typer.Option("--id", metavar="COLUMN", help="The column of ids, where its name does not tell.")
 ]
 
-_SLICES = "Break down by attributes of queries: queries.csv:type,length(quantiles=3),type*lang."
-_ITEM_SLICES = "The same within groups of items: items.csv:category,popularity."
+_SLICES = "Break down by attributes of queries: queries.csv:type,lang."
+_ITEM_SLICES = "Break down by attributes of items: items.csv:category."
 _NAMES = "Names of items, for pages and tables: items.csv:title."
 _TEXTS = "Texts of queries, for pages: queries.jsonl:text."
-_MEMORY = "Memory limit, such as 2GB: Parquet input, also a folder of it, is then evaluated block by block."
+_MEMORY = "Memory limit, such as 2GB: Parquet input is then evaluated block by block."
 _TEMP = "The folder for temporary files of blocks that do not fit into memory."
 _RECORD = "Add another value to the report, such as latency_p95_ms=12.5; a gate can check it."
+NamesOption = Annotated[str | None, typer.Option("--names", metavar="FILE:COLUMN", help=_NAMES)]
+TextsOption = Annotated[str | None, typer.Option("--texts", metavar="FILE:COLUMN", help=_TEXTS)]
 
 
 @dataclass(frozen=True)
 class ScoringOptions:
     """Options of the commands that score runs: how to read, score and resample."""
 
-    dialect: Annotated[
-        str | None,
-        typer.Option(
-            "--dialect", "-d", metavar="TOOL", help="Reproduce a tool (rankjury metrics --dialects lists them)."
-        ),
-    ] = None
     slices: Annotated[list[str] | None, typer.Option("--slices", "-s", metavar="FILE[:ATTRIBUTES]", help=_SLICES)] = (
         None
     )
     item_slices: Annotated[list[str] | None, typer.Option(metavar="FILE[:ATTRIBUTES]", help=_ITEM_SLICES)] = None
-    names: Annotated[str | None, typer.Option(metavar="FILE:COLUMN", help=_NAMES)] = None
-    texts: Annotated[str | None, typer.Option(metavar="FILE:COLUMN", help=_TEXTS)] = None
-    level: Annotated[float, typer.Option(help="Level of the intervals.")] = 0.95
-    resamples: Annotated[int, typer.Option(help="Resamples for intervals and tests.")] = 10_000
-    seed: Annotated[int, typer.Option(help="Seed of the resampling.")] = 0
-    interval: Annotated[str, typer.Option(metavar="KIND", help="auto, bca or percentile.")] = "auto"
+    names: NamesOption = None
+    texts: TextsOption = None
     record: Annotated[list[str] | None, typer.Option(metavar="[SYSTEM:]NAME=NUMBER", help=_RECORD)] = None
-    ties: Annotated[str | None, typer.Option(help="Equal scores: id, id-desc or order.")] = None
-    missing: Annotated[str | None, typer.Option(help="Gold queries that the run lacks: zero, skip or error.")] = None
-    empty: Annotated[str | None, typer.Option(help="Queries with nothing relevant: skip, zero or error.")] = None
-    rel: Annotated[float | None, typer.Option(help="Grade from which an item is relevant.")] = None
-    duplicates: DuplicatesOption = DuplicatesChoice.error
+    quiet: QuietOption = False
+    dialect: Annotated[
+        str | None,
+        typer.Option(
+            "--dialect",
+            "-d",
+            metavar="TOOL",
+            help="Reproduce a tool: trec_eval, ranx …; rankjury list dialects.",
+            rich_help_panel=CONVENTIONS,
+        ),
+    ] = None
+    ties: Annotated[
+        str | None,
+        typer.Option(metavar="id|id-desc|order", help="How to order equal scores.", rich_help_panel=CONVENTIONS),
+    ] = None
+    missing: Annotated[
+        str | None,
+        typer.Option(metavar="zero|skip|error", help="Judged queries that the run lacks.", rich_help_panel=CONVENTIONS),
+    ] = None
+    empty: Annotated[
+        str | None,
+        typer.Option(metavar="skip|zero|error", help="Queries with nothing relevant.", rich_help_panel=CONVENTIONS),
+    ] = None
+    rel: Annotated[
+        float | None,
+        typer.Option(metavar="GRADE", help="The grade from which an item is relevant.", rich_help_panel=CONVENTIONS),
+    ] = None
+    level: Annotated[float, typer.Option(help="Level of the intervals.", rich_help_panel=RESAMPLING)] = 0.95
+    resamples: Annotated[int, typer.Option(help="Resamples for intervals and tests.", rich_help_panel=RESAMPLING)] = (
+        10_000
+    )
+    seed: Annotated[int, typer.Option(help="Seed of the resampling.", rich_help_panel=RESAMPLING)] = 0
+    interval: Annotated[
+        str, typer.Option(metavar="auto|bca|percentile", help="Kind of bootstrap interval.", rich_help_panel=RESAMPLING)
+    ] = "auto"
     form: FormatOption = None
     gold_form: Annotated[
-        str | None, typer.Option("--gold-format", metavar="FORMAT", help="The same for the gold only.")
+        str | None,
+        typer.Option("--gold-format", metavar="FORMAT", help="The format of the gold alone.", rich_help_panel=READING),
     ] = None
+    duplicates: DuplicatesOption = DuplicatesChoice.error
     on: OnOption = Backend.here
     master: MasterOption = None
-    memory: Annotated[str | None, typer.Option(metavar="SIZE", help=_MEMORY)] = None
-    temp: Annotated[Path | None, typer.Option(metavar="DIR", help=_TEMP)] = None
-    quiet: QuietOption = False
+    memory: Annotated[str | None, typer.Option(metavar="SIZE", help=_MEMORY, rich_help_panel=SPARK)] = None
+    temp: Annotated[Path | None, typer.Option(metavar="DIR", help=_TEMP, rich_help_panel=SPARK)] = None
 
     def resampling(self) -> "Resampling":
         """Return the settings of intervals and tests; checked."""
@@ -188,17 +242,31 @@ class ScoringOptions:
 class LogOptions:
     """Options of the commands that read a log of interactions."""
 
-    user: Annotated[str | None, typer.Option(metavar="COLUMN", help="The column of users.")] = None
-    item: Annotated[str | None, typer.Option(metavar="COLUMN", help="The column of items.")] = None
-    value: Annotated[
-        str | None, typer.Option(metavar="COLUMN", help="The column of ratings; none: there are none.")
+    user: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="The column of users.", rich_help_panel=READING)
     ] = None
-    time: Annotated[str | None, typer.Option(metavar="COLUMN", help="The column of times; or none.")] = None
+    item: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="The column of items.", rich_help_panel=READING)
+    ] = None
+    value: Annotated[
+        str | None,
+        typer.Option(metavar="COLUMN", help="The column of ratings; none: there are none.", rich_help_panel=READING),
+    ] = None
+    time: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="The column of times; or none.", rich_help_panel=READING)
+    ] = None
     form: Annotated[
-        str | None, typer.Option("--format", metavar="FORMAT", help="csv, tsv, jsonl, parquet, ratings.dat or u.data.")
+        str | None,
+        typer.Option(
+            "--format",
+            metavar="FORMAT",
+            help="csv, tsv, jsonl, parquet, ratings.dat or u.data.",
+            rich_help_panel=READING,
+        ),
     ] = None
     scale: Annotated[
-        str | None, typer.Option(metavar="LOW,HIGH", help="Ratings outside are an error, such as 0.5,5.")
+        str | None,
+        typer.Option(metavar="LOW,HIGH", help="Ratings outside are an error, such as 0.5,5.", rich_help_panel=READING),
     ] = None
 
     def read(self, path: str) -> "Log":
@@ -281,6 +349,90 @@ def expand_options(command: Callable[..., None]) -> Callable[..., None]:
     return with_options
 
 
+def split_name(text: str) -> tuple[str | None, str]:
+    """Return name and file of ``NAME=FILE``, or None and the file; an existing file may have an = in its name."""
+    name, equals, file = text.partition("=")
+    if not equals or "/" in name or exists(text):
+        return None, text
+    name = name.strip()
+    if not name or not file or len(name) > _LONGEST_NAME or not name.isprintable():
+        expected = f"NAME=FILE with a name of 1 to {_LONGEST_NAME} printable characters"
+        raise UsageError(f"cannot read {shorten(text, quoted=True)}", expected=expected)
+    return name, file
+
+
+def name_files(given: Sequence[str]) -> dict[str, str]:
+    """Return files by name, of arguments ``FILE`` and ``NAME=FILE``; without a name it is the file's stem."""
+    pairs = [split_name(text) for text in given]
+    check_standard_input(file for _, file in pairs)
+    for name, file in pairs:
+        if name is None:
+            _check_is_file(file)
+    stems = iter(name_systems([file for name, file in pairs if name is None]))
+    files: dict[str, str] = {}
+    for name, file in ((name or next(stems), file) for name, file in pairs):
+        if name in files:
+            found = f"{files[name]} and {file} are both called {shorten(name)}"
+            raise UsageError(found, expected="NAME=FILE with a name for each")
+        files[name] = file
+    return files
+
+
+def name_runs(runs: Sequence[str], baseline: str | None) -> tuple[dict[str, str], str | None]:
+    """Return the runs by name and the name of the baseline; a baseline that is another file is the first run."""
+    systems = name_files(runs)
+    if baseline is None or baseline in systems:
+        return systems, baseline
+    name, file = split_name(baseline)
+    same = [system for system, path in systems.items() if path == file and name in (None, system)]
+    if same:
+        return systems, same[-1]
+    if not exists(file):
+        return systems, file  # evaluate_files raises the error for an unknown system or a missing file
+    systems = name_files([baseline, *runs])
+    return systems, next(iter(systems))
+
+
+def _check_is_file(file: str) -> None:
+    """Refuse a measure, or a number, where a file is expected."""
+    if file == "-" or exists(file):
+        return
+    if file.isdecimal():
+        raise UsageError(f"found the number {file} where a file is expected", hint=f"Cut-offs are -k 5,{file}.")
+    from rankjury.measures.dialects import resolve
+
+    try:
+        resolve(file)
+    except UsageError:
+        return
+    raise UsageError(f"{shorten(file)} is a measure, not a file", hint=f"Did you mean -m {shorten(file)}?")
+
+
+def asked_measures(measures: Sequence[str] | None, k: Sequence[str] | None) -> list[str] | None:
+    """Return the measures of ``-m``, those without a cut-off at each cut-off of ``-k``; None: the default measures."""
+    given = split_measures(measures) if measures else None
+    if not k:
+        return given
+    from rankjury.evaluation.evaluate import DEFAULT_MEASURES, at_cutoffs
+
+    cutoffs = read_cutoffs(k)
+    named = given or list(dict.fromkeys(measure.partition("@")[0] for measure in DEFAULT_MEASURES))
+    asked = [spelling for measure in named for spelling in at_cutoffs(measure, cutoffs)]
+    if asked == named:
+        raise UsageError(
+            f"-k {','.join(k)} has no effect on {', '.join(named)}", hint="Give measures without a cut-off: -m ndcg."
+        )
+    return asked
+
+
+def read_cutoffs(texts: Sequence[str]) -> list[int]:
+    """Return the cut-offs of ``-k 1,5,10``, each once, in ascending order."""
+    numbers = [number for text in texts for number in text.replace(",", " ").split()]
+    if not numbers or not all(number.isdecimal() and int(number) > 0 for number in numbers):
+        raise UsageError(f"-k is {' '.join(texts)!r}", expected="whole numbers from 1, such as 1,5,10")
+    return sorted({int(number) for number in numbers})
+
+
 def assess_files(
     gold: str,
     runs: list[str],
@@ -293,9 +445,10 @@ def assess_files(
     quantiles: Sequence[float] = (),
 ) -> "Report":
     """Evaluate files as the options say; for a page among ``outputs``, keep the data of single queries."""
-    check_standard_input([gold, *runs, *(scoring.slices or ()), *(scoring.item_slices or ())])
+    _check_is_file(gold)
+    systems, baseline = name_runs(runs, baseline)
+    check_standard_input([gold, *systems.values(), *(scoring.slices or ()), *(scoring.item_slices or ())])
     paged = any(path.suffix.lower() == ".html" for path in outputs or ())
-    systems = name_systems(runs)
     recorded: dict[str, dict[str, float]] = {}
     for system, name, value in scoring.figures():
         if system is not None and system not in systems:
@@ -305,7 +458,7 @@ def assess_files(
     with show_progress() as progress:
         report = evaluate_files(
             gold,
-            runs,
+            systems,
             measures,
             intervals=resampling is not None,
             resampling=resampling,

@@ -24,15 +24,22 @@ if TYPE_CHECKING:
 class FusionOptions:
     """Options of a fusion, where it is not as in the plan."""
 
-    method: Annotated[str | None, typer.Option(help="Fusion: rrf, combsum, combmnz …")] = None
-    depth: Annotated[int | None, typer.Option(help="Fusion: only so many of each list count.")] = None
-    normalise: Annotated[
-        str | None, typer.Option(help="min-max, z-score, sum, rank or none, for combsum and the like.")
+    method: Annotated[
+        str | None, typer.Option(metavar="NAME", help="rrf, combsum, combmnz …", rich_help_panel="Fusion")
     ] = None
-    c: Annotated[str | None, typer.Option(metavar="NUMBERS", help="Values of rrf's c to try, separated by commas.")] = (
-        None
-    )
-    folds: Annotated[int, typer.Option(help="Fusion: partitions for cross-validation.")] = 5
+    depth: Annotated[
+        int | None, typer.Option(help="Only so many items of each list count.", rich_help_panel="Fusion")
+    ] = None
+    normalise: Annotated[
+        str | None,
+        typer.Option(
+            metavar="min-max|z-score|sum|rank|none", help="For combsum and the like.", rich_help_panel="Fusion"
+        ),
+    ] = None
+    c: Annotated[
+        str | None, typer.Option(metavar="NUMBERS", help="Values of rrf's c to try: 10,60.", rich_help_panel="Fusion")
+    ] = None
+    folds: Annotated[int, typer.Option(help="Partitions for cross-validation.", rich_help_panel="Fusion")] = 5
 
 
 def tune_fusion(

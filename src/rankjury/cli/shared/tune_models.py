@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from rankjury.stats.resampling import Resampling
 
 FOLDER = "rankjury-tune"
+_PANEL = "Recommenders"
 _MAX_TRIALS = 20
 _MAX_FAILED = 5
 _SEARCHES = ("grid", "random")
@@ -40,21 +41,35 @@ _REFITS = ("train", "train+validation")
 class ModelOptions:
     """Options of tuning recommenders; the first two replace what the plan says."""
 
-    search: Annotated[str | None, typer.Option(help="Recommenders: grid or random; as the plan says if unset.")] = None
-    trials: Annotated[int | None, typer.Option(help="Recommenders: number of settings that a random search draws.")] = (
-        None
-    )
-    fresh: Annotated[bool, typer.Option("--fresh", help="Recommenders: try everything anew.")] = False
+    search: Annotated[
+        str | None,
+        typer.Option(
+            metavar="grid|random", help="How to choose settings; as in the plan if unset.", rich_help_panel=_PANEL
+        ),
+    ] = None
+    trials: Annotated[
+        int | None, typer.Option(help="Number of settings that a random search draws.", rich_help_panel=_PANEL)
+    ] = None
+    fresh: Annotated[bool, typer.Option("--fresh", help="Try everything again.", rich_help_panel=_PANEL)] = False
     extend: Annotated[
-        bool, typer.Option("--extend", help="Recommenders: widen the grid while the best number lies on its edge.")
+        bool,
+        typer.Option("--extend", help="Widen the grid while the best number lies on its edge.", rich_help_panel=_PANEL),
     ] = False
     final: Annotated[
-        bool, typer.Option("--final", help="Then open the test window, once, with the chosen settings.")
+        bool,
+        typer.Option(
+            "--final", help="Then open the test window, once, with the chosen settings.", rich_help_panel=_PANEL
+        ),
     ] = False
     refit: Annotated[
-        str | None, typer.Option(metavar="WINDOWS", help="With --final, learn from: train or train+validation.")
+        str | None,
+        typer.Option(
+            metavar="train|train+validation", help="With --final: what to learn from.", rich_help_panel=_PANEL
+        ),
     ] = None
-    window: Annotated[str | None, typer.Option(help="The window to choose on: validation.")] = None
+    window: Annotated[
+        str | None, typer.Option(metavar="validation", help="The window to choose on.", rich_help_panel=_PANEL)
+    ] = None
 
 
 def tune_models(

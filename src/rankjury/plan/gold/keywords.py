@@ -130,7 +130,7 @@ class KeywordsGold(GoldTable):
         "skip", description="A query without a keyword: skip it, count all items as relevant, or error."
     )
     sample: Annotated[int, Field(ge=1)] | None = Field(None, description="Ask only so many of the items, by the seed.")
-    seed: Annotated[int, Field(ge=0)] = Field(42, description="The seed of the sample.")
+    seed: Annotated[int, Field(ge=0)] = Field(0, description="The seed of the sample.")
     show: list[str] = Field([], description="Queries whose results are shown keyword by keyword; unset: the worst.")
 
     def load(self, context: GoldContext) -> LoadedGold:

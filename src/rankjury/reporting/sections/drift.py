@@ -34,7 +34,7 @@ def render(report: Report, brief: bool) -> SectionBlock | None:
         lines += [f"  {line.strip()}" for line in (*churn, *_change_lines(drift), *_verdict_lines(drift))]
     if not lines:
         return None
-    lines.append("All of it: rankjury drift NEW OLD")
+    lines.append("All of it: rankjury drift OLD NEW")
     return SectionBlock("Drift", lines=lines, charts=lambda: list(filter(None, [drift_chart(report)])), order=52)
 
 

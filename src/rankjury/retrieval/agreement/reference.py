@@ -155,7 +155,7 @@ def agree(
     *,
     n_samples: int | None = None,
     queries: Any = None,
-    seed: int = 42,
+    seed: int = 0,
     ids: Iterable[Any] | None = None,
     metric: str = "cosine",
     ties: ReferenceTies = "id",

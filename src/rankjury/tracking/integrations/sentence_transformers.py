@@ -66,7 +66,7 @@ class ReferenceEvaluator(SentenceEvaluator):  # type: ignore[misc, unused-ignore
         n_pairs: int = 20_000,
         k_values: Sequence[int] = (1, 3, 5, 10),
         n_samples: int | None = None,
-        seed: int = 42,
+        seed: int = 0,
         primary_metric: str = "spearman_cosine",
         batch_size: int = 32,
         truncate_dim: int | None = None,

@@ -1,0 +1,110 @@
+"""Help texts at 80 columns, other spellings of commands and options, and suggestions for unknown ones."""
+
+import re
+from importlib import import_module
+from pkgutil import iter_modules
+
+import pytest
+
+import rankjury.cli
+from rankjury.cli.shared.commands import PANELS, unknown_command
+from tests.cli.conftest import Rankjury
+from tests.cli.support import check_failure
+
+MODULES = [module.name for module in iter_modules(rankjury.cli.__path__) if not module.ispkg]
+NAMES = [name.replace("_", "-") for name in MODULES]
+COMMON = {
+    "Evaluate": ["evaluate", "compare", "gate", "explain"],
+    "Plans": ["init", "run", "sweep", "tune"],
+    "History": ["history", "show", "diff", "drift", "view", "baseline", "prune", "log"],
+    "Vectors": ["neighbours", "embed", "agree"],
+    "Gold": ["label", "keywords", "audit", "split", "pin"],
+}
+
+
+def panels_of(text: str) -> dict[str, list[str]]:
+    """The first words of the lines of each panel of a help text."""
+    panels: dict[str, list[str]] = {}
+    for line in text.splitlines():
+        heading = re.fullmatch(r"(\S.*):", line)
+        if heading is not None:
+            lines = panels.setdefault(heading[1], [])
+        elif panels and re.match(r"  \S", line):
+            lines.append(line.split()[0])
+    return panels
+
+
+def test_commands_are_in_panels_with_the_common_ones_first(rankjury: Rankjury) -> None:
+    panels = panels_of(rankjury("--help").out)
+    assert [name for name in panels if name != "Options"] == list(PANELS)
+    assert {name: panels[name] for name in COMMON} == COMMON
+    assert sorted(name for panel in PANELS for name in panels[panel]) == sorted(NAMES)
+
+
+def test_no_description_is_cut(rankjury: Rankjury, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    text = rankjury("--help").out
+    assert "..." not in text and "…" not in text
+    for module in MODULES:
+        function = getattr(import_module(f"rankjury.cli.{module}"), f"{module}_command")
+        first = str(function.__doc__).partition("\n")[0]
+        assert first in text, module
+        assert len(first) <= 60, first
+
+
+@pytest.mark.parametrize("name", ["", *NAMES])
+def test_no_line_is_wider_than_the_terminal(name: str, rankjury: Rankjury, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    shown = rankjury(*([name] if name else []), "--help")
+    assert shown.code == 0
+    assert max(map(len, shown.out.splitlines())) <= 80
+    assert "..." not in re.sub(r"[A-Z\]]\.\.\.", "", shown.out)
+
+
+@pytest.mark.parametrize(
+    ("word", "meant"),
+    [
+        ("score", "evaluate"),
+        ("eval", "evaluate"),
+        ("serve", "view"),
+        ("ui", "view"),
+        ("report", "show"),
+        ("report", "evaluate"),
+        ("fuse", "tune"),
+        ("fuse", "rankjury.fuse"),
+        ("check", "gate"),
+        ("diff-runs", "diff"),
+        ("diff_runs", "diff"),
+        ("evalute", "evaluate"),
+        ("comapre", "compare"),
+        ("gates", "gate"),
+        ("neighborss", "neighbours"),
+        ("dialekts", "list dialects"),
+    ],
+)
+def test_an_unknown_command_names_the_right_one(word: str, meant: str, rankjury: Rankjury) -> None:
+    check_failure(rankjury(word, "x"), 2, repr(word), meant)
+
+
+def test_a_word_without_any_likeness_names_the_help() -> None:
+    assert "rankjury --help" in str(unknown_command("xyzzy", NAMES))
+
+
+def test_the_american_spelling_works(rankjury: Rankjury) -> None:
+    assert rankjury("neighbors", "--help").out == rankjury("neighbours", "--help").out.replace(
+        "Usage: rankjury neighbours", "Usage: rankjury neighbours"
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "meant"),
+    [
+        (("gate", "--treshold", "1"), "--help"),
+        (("evaluate", "--dialekt", "x"), "--dialect"),
+        (("evaluate", "--min-rel", "2"), "--rel"),
+        (("compare", "--confidence", "0.9"), "--level"),
+        (("run", "--output-dir", "x"), "--output"),
+    ],
+)
+def test_an_unknown_option_names_the_right_one(arguments: tuple[str, ...], meant: str, rankjury: Rankjury) -> None:
+    check_failure(rankjury(*arguments), 2, arguments[1], arguments[0], meant)
