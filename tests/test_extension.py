@@ -177,6 +177,7 @@ import typer
 
 EPILOG = "Example: rankjury hello-jury"
 GROUP = "Evaluate"
+ORDER = 9
 
 def hello_jury_command() -> None:
     """Say hello to the jury."""
