@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import typer
 
-from rankjury.cli.shared.commands import Command, Commands
+from rankjury.cli.shared.commands import CommandGroup, PanelCommand
 from rankjury.core import signals
 from rankjury.core.text import visible
 from rankjury.core.version import __version__
@@ -76,7 +76,7 @@ def _app_of(*commands: str) -> typer.Typer:
     """Return the command line with some of the commands: importing all of them takes longer than most take to run."""
     found = typer.Typer(
         name="rankjury",
-        cls=Commands,
+        cls=CommandGroup,
         help="The verdict on your ranking: how good it is, whether it is better, where it fails, whether it may ship."
         "\n\nStart with: rankjury demo · rankjury init, then rankjury run · rankjury evaluate QRELS RUN · "
         "rankjury compare QRELS OLD NEW",
@@ -90,7 +90,7 @@ def _app_of(*commands: str) -> typer.Typer:
     for name, module in sorted(modules.items(), key=lambda entry: getattr(entry[1], "ORDER", _LAST)):
         command = found.command(
             name.replace("_", "-"),
-            cls=getattr(module, "Command", Command),
+            cls=getattr(module, "Command", PanelCommand),
             epilog=getattr(module, "EPILOG", None),
             rich_help_panel=getattr(module, "GROUP", None),
         )

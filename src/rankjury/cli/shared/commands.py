@@ -74,7 +74,7 @@ _OTHER_OPTIONS = {
 """Words that people type for an option of another name, and that option."""
 
 
-class Command(TyperCommand):
+class PanelCommand(TyperCommand):
     """A command whose help shows its options in panels, and that knows other spellings of options."""
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
@@ -121,7 +121,7 @@ class Command(TyperCommand):
             raise UsageError(f"unknown option {shorten(word)} of {ctx.command_path}", hint=hint) from None
 
 
-class Commands(TyperGroup):
+class CommandGroup(TyperGroup):
     """The commands with a panel of the help for each group, and suggestions for unknown ones."""
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:

@@ -5,8 +5,9 @@ from collections.abc import Callable, Collection, Mapping
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
-from typer.core import TyperCommand, TyperOption
+from typer.core import TyperOption
 
+from rankjury.cli.shared.commands import PanelCommand
 from rankjury.cli.shared.console import print_json
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ Entry = TypeVar("Entry", "Engine", "Recommender")
 NameArgument = Annotated[str | None, typer.Argument(metavar="[NAME]", help="Show what can be set of this one.")]
 
 
-class ParamCommand(TyperCommand):
+class ParamCommand(PanelCommand):
     """A command with an option for each parameter of a registry's entries.
 
     The registry is read when the command runs or shows its own help, never for ``rankjury --help``. The command's
