@@ -41,7 +41,7 @@ ELSEWHERE = [
     "rankjury demo movielens",
 ]
 """Of the longest: those that tests/cli/test_demo*.py run, and one whose lines are compared below."""
-AS_A_PROCESS = ["rankjury demo movies", "rankjury metrics"]
+AS_A_PROCESS = ["rankjury demo movies", "rankjury list metrics"]
 """Commands that are run as a user runs them; the others in this process, without the time that each takes to start."""
 build_parser = cache(typer.main.get_command)
 

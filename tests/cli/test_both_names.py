@@ -125,6 +125,6 @@ def test_explain_says_what_it_is(rankjury: Rankjury) -> None:
 
 
 def test_metrics_says_what_it_is(rankjury: Rankjury) -> None:
-    assert "recall(over=k) is what is usually called precision\n" in rankjury("metrics", "recall").out
-    assert "precision(over=relevant) is what is usually called recall\n" in rankjury("metrics", "precision").out
-    assert "usually called" not in rankjury("metrics", "ndcg").out
+    assert "recall(over=k) is what is usually called precision\n" in rankjury("list", "metrics", "recall").out
+    assert "precision(over=relevant) is what is usually called recall\n" in rankjury("list", "metrics", "precision").out
+    assert "usually called" not in rankjury("list", "metrics", "ndcg").out

@@ -97,12 +97,12 @@ def test_end_to_end_a_pipe_as_a_file(folder: Path) -> None:
 
 
 def test_end_to_end_a_reader_that_left_is_no_error(folder: Path) -> None:
-    """As ``rankjury metrics | head -1`` with pipefail."""
+    """As ``rankjury list metrics | head -1`` with pipefail."""
     reader, writer = os.pipe()
     os.close(reader)
     try:
         done = subprocess.run(
-            [sys.executable, "-m", "rankjury", "metrics"], stdout=writer, stderr=subprocess.PIPE, timeout=60
+            [sys.executable, "-m", "rankjury", "list", "metrics"], stdout=writer, stderr=subprocess.PIPE, timeout=60
         )
     finally:
         os.close(writer)

@@ -234,7 +234,7 @@ EVALUATE = ["evaluate", "gold.qrels", "run.trec"]
         (["evaluate", "gold.qrels", "-", "run.trec", "-"], ("standard input was named twice",)),
         ([*EVALUATE, "run.trec"], ("the run 'run.trec' was named twice",)),
         (["explain", "gold.qrels", "run.trec", "-m", "nddcg"], ("unknown measure 'nddcg'", "Did you mean ndcg")),
-        (["metrics", "ndgc"], ("unknown measure 'ndgc'", "Did you mean ndcg")),
+        (["list", "metrics", "ndgc"], ("unknown measure 'ndgc'", "Did you mean ndcg")),
         (["convert", "run.trec", "run.xls"], ("'run.xls'", "one of the suffixes")),
         (["convert", "run.trec", "run.out", "--to", "xls"], ("unknown format 'xls'",)),
         (["convert", "run.trec", "run.csv", "--format", "xls"], ("unknown format 'xls'",)),

@@ -19,6 +19,7 @@ COMMON = {
     "History": ["history", "show", "diff", "drift", "view", "baseline", "prune", "log"],
     "Vectors": ["neighbours", "embed", "agree"],
     "Gold": ["label", "keywords", "audit", "split", "pin"],
+    "Look up": ["list", "demo", "convert"],
 }
 
 
@@ -37,14 +38,14 @@ def panels_of(text: str) -> dict[str, list[str]]:
 def test_commands_are_in_panels_with_the_common_ones_first(rankjury: Rankjury) -> None:
     panels = panels_of(rankjury("--help").out)
     assert [name for name in panels if name != "Options"] == list(PANELS)
-    assert {name: panels[name] for name in COMMON} == COMMON
+    assert {name: panels[name] for name in PANELS} == COMMON
     assert sorted(name for panel in PANELS for name in panels[panel]) == sorted(NAMES)
 
 
 def test_no_description_is_cut(rankjury: Rankjury, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "80")
     text = rankjury("--help").out
-    assert "..." not in text and "…" not in text
+    assert not re.search(r"[a-z,:](\.\.\.|…)", text)
     for module in MODULES:
         function = getattr(import_module(f"rankjury.cli.{module}"), f"{module}_command")
         first = str(function.__doc__).partition("\n")[0]
@@ -58,12 +59,20 @@ def test_no_line_is_wider_than_the_terminal(name: str, rankjury: Rankjury, monke
     shown = rankjury(*([name] if name else []), "--help")
     assert shown.code == 0
     assert max(map(len, shown.out.splitlines())) <= 80
-    assert "..." not in re.sub(r"[A-Z\]]\.\.\.", "", shown.out)
 
 
 @pytest.mark.parametrize(
     ("word", "meant"),
     [
+        ("metrics", "rankjury list metrics"),
+        ("measures", "rankjury list metrics"),
+        ("dialects", "rankjury list dialects"),
+        ("engines", "rankjury list engines"),
+        ("recommenders", "rankjury list recommenders"),
+        ("models", "rankjury list recommenders"),
+        ("formats", "rankjury list formats"),
+        ("schema", "rankjury list schema"),
+        ("vectors", "rankjury list vectors"),
         ("score", "evaluate"),
         ("eval", "evaluate"),
         ("serve", "view"),

@@ -193,7 +193,7 @@ def test_runs_of_one_name(rankjury: Rankjury) -> None:
 
 def test_the_schema_beside_it_is_that_of_rankjury_schema(rankjury: Rankjury) -> None:
     rankjury("init")
-    assert json.loads(Path("rankjury.schema.json").read_text()) == json.loads(rankjury("schema").out)
+    assert json.loads(Path("rankjury.schema.json").read_text()) == json.loads(rankjury("list", "schema").out)
 
 
 def test_quiet(rankjury: Rankjury) -> None:

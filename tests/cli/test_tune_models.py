@@ -474,5 +474,5 @@ class TestPlansThatCannotBeTuned:
 
 def test_a_plan_may_have_tables_and_be_run(rankjury: Rankjury) -> None:
     assert rankjury("run", "rankjury.toml", "--json").code == 0
-    schema = json.loads(rankjury("schema").out)
+    schema = json.loads(rankjury("list", "schema").out)
     assert "tune" in schema["properties"]

@@ -213,8 +213,8 @@ def _copy(folder: Path, target: Path, sample: Sample) -> None:
         if path.is_file() and path.read_bytes() != content:
             raise UsageError(f"another {path} is there already", hint="Name another folder with --keep.")
     if sample is not Sample.helpdesk:
-        from rankjury.cli.schema import schema_text
         from rankjury.plan.draft import SCHEMA_FILE
+        from rankjury.plan.schema import schema_text
 
         contents[target / SCHEMA_FILE] = schema_text()
     write_files(contents)

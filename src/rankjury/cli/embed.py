@@ -36,7 +36,7 @@ EPILOG = (
     "A model is wordllama, the folder of a sentence-transformers model, or module:function (a list of texts in, a row "
     "of numbers for each out). Nothing is downloaded. The texts of several columns are joined by a newline, or by "
     "--join. What was interrupted goes on where it stopped when the same command is given again. A file that "
-    "is there is never written over: other settings are another file, and rankjury vectors lists them."
+    "is there is never written over: other settings are another file, and rankjury list vectors lists them."
 )
 
 Dtype = StrEnum("Dtype", ["float64", "float32", "float16", "int8", "binary"])
@@ -122,7 +122,7 @@ def embed_command(
         warn([f"the vectors of {listed(list(made.zeros))} are zero, and have no direction"])
     size = f"{facts['count']:,} × {facts['dimensions']:,}, {facts['dtype']}"
     if made.anew:
-        say(f"Wrote {made.path}: {size}. Next: rankjury neighbours {made.path} · rankjury vectors")
+        say(f"Wrote {made.path}: {size}. Next: rankjury neighbours {made.path} · rankjury list vectors")
     else:
         say(f"{made.path} is there already, made of the same with the same settings: {size}")
 

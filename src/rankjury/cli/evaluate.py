@@ -22,7 +22,7 @@ EPILOG = (
     "  rankjury evaluate gold/ run/ --memory 2GB --per-query scores/\n\n"
     "  rankjury evaluate gold/ run/ --on spark --master spark://host:7077\n\n"
     "  zcat run.gz | rankjury evaluate qrels.txt - -o report.md -o report.json\n\n"
-    "Reads TREC, JSON, JSONL, CSV, TSV and Parquet, also .gz and .zst; rankjury metrics lists the measures."
+    "Reads TREC, JSON, JSONL, CSV, TSV and Parquet, also .gz and .zst; rankjury list metrics lists the measures."
 )
 
 

@@ -72,7 +72,7 @@ def _print(rows: "list[ExplainedValue]", measure: str) -> None:
     if idle:
         console().print(f"\nNo difference here: {idle}")
     metric = rows[0].measure.partition("@")[0].partition("(")[0]
-    say(f"Next: what the options mean: rankjury metrics {metric}")
+    say(f"Next: what the options mean: rankjury list metrics {metric}")
 
 
 def _cells(row: "ExplainedValue") -> list[str]:

@@ -35,11 +35,11 @@ def init_command(
 
     The plan has comments, and names the gold, runs, vectors and tables that were found.
     """
-    from rankjury.cli.schema import schema_text
     from rankjury.io.atomic import make_folder, write_files
     from rankjury.plan.draft import SCHEMA_FILE, draft, find_draft, kind_for
     from rankjury.plan.folder_scan import scan_folder
     from rankjury.plan.parse import read_plan
+    from rankjury.plan.schema import schema_text
 
     if exists(output) and not force:
         raise UsageError(f"{output} is there already", hint="Name another with -o, or replace it with --force.")

@@ -138,4 +138,4 @@ def _next_step(sweeps: "list[SweepResult]", costs: "list[Cost]", plan: str) -> s
             return f"put {spelled}{tied} into [systems.{name}] of {plan}, and rankjury run it"
     if any(choice.outcome == "unsure" for choice in choices.values()):
         return f"more queries, or rounds in [lab] of {plan}, would tell whether the target is met"
-    return "try larger values, or another engine: rankjury engines lists them"
+    return "try larger values, or another engine: rankjury list engines lists them"

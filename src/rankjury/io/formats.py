@@ -64,6 +64,11 @@ def format_of(source: Source) -> str:
     return "trec"
 
 
+def suffixes_of(form: str) -> list[str]:
+    """Return the suffixes of files in a format."""
+    return [suffix for suffix, name in _SUFFIXES.items() if name == form]
+
+
 def _is_record(line: str) -> bool:
     """Return whether a line is a JSON object that names a query and an item."""
     try:

@@ -153,7 +153,7 @@ def metric(
 ) -> Callable[[Callable[..., Floats]], Callable[..., Floats]]:
     """Register a function ``(judged, k, **options) → float64[queries]`` as a metric.
 
-    Its docstring is what ``rankjury metrics`` shows: a title line, then ``Formula:`` and ``Source:`` paragraphs.
+    Its docstring is what ``rankjury list metrics`` shows: a title line, then ``Formula:`` and ``Source:`` paragraphs.
 
     Args:
         name: The name in rankjury's spelling.

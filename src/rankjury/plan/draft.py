@@ -113,7 +113,7 @@ def top_level_lines(
     lines = ['# baseline = "…"']
     if baseline:
         lines = [f"baseline = {toml_string(baseline)}      # the others are compared with it"]
-    lines += ["", f"measures = [{', '.join(map(toml_string, measures))}]   # rankjury metrics lists them"]
+    lines += ["", f"measures = [{', '.join(map(toml_string, measures))}]   # rankjury list metrics lists them"]
     if cutoffs:
         lines.append(f"cutoffs = {sorted(cutoffs)}           # of measures that have none")
         main = [toml_string(f"{measure}@{cutoffs[0]}") for measure in measures[:4]]

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Discriminator, Field, Tag, create_model
 
 from rankjury.core.params import Setting
+from rankjury.core.text import json_text
 from rankjury.errors import RankjuryError, UnknownName
 from rankjury.evaluation.evaluate import DEFAULT_MEASURES, resolve_measures
 from rankjury.measures.dialects import NamedMeasure
@@ -328,3 +329,8 @@ def plan_schema() -> dict[str, Any]:
         description = {"description": table.pop("description")} if "description" in table else {}
         parent[key] = {"anyOf": [{"type": "string"}, table], **description}
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema, "title": "A plan of rankjury"}
+
+
+def schema_text() -> str:
+    """Return the JSON Schema of a plan as text."""
+    return json_text(plan_schema())

@@ -118,7 +118,7 @@ def recommend(
 
     Args:
         task: What is predicted from what, as ``rankjury.held_out`` makes it.
-        model: A name (``rankjury recommenders`` lists them), a Recommender, or a function, class or object of your own
+        model: A name (see ``rankjury list recommenders``), a Recommender, or a function, class or object of your own
             (as the model callable takes them).
         k: How many items to rank for a user. None: as many as ``measures`` look at. Measures that look deeper than k
             are refused when the ranking is scored.

@@ -18,7 +18,7 @@ SPARK = "Spark and memory"
 
 _SAME_COMMANDS = {"neighbors": "neighbours"}
 """Other spellings of commands, which work."""
-_OTHER_WORDS = {
+OTHER_WORDS = {
     **dict.fromkeys(("metrics", "metric", "measures", "measure"), "list metrics"),
     **dict.fromkeys(("dialects", "dialect", "tools"), "list dialects"),
     **dict.fromkeys(("engines", "engine", "indexes"), "list engines"),
@@ -151,11 +151,11 @@ class CommandGroup(TyperGroup):
 def unknown_command(word: str, known: Iterable[str]) -> UsageError:
     """Return the error for a word that is not a command, with the command that is meant."""
     name = word.lower().replace("_", "-")
-    other = _OTHER_WORDS.get(name) or _OTHER_WORDS.get(name.replace("-", "_"))
+    other = OTHER_WORDS.get(name) or OTHER_WORDS.get(name.replace("-", "_"))
     words = {candidate: candidate for candidate in known} | _SAME_COMMANDS
     near = [other] if other else list(dict.fromkeys(words[found] for found in get_close_matches(name, words, n=3)))
-    if not near and (found := get_close_matches(name, _OTHER_WORDS, n=1)):
-        near = [_OTHER_WORDS[found[0]]]
+    if not near and (found := get_close_matches(name, OTHER_WORDS, n=1)):
+        near = [OTHER_WORDS[found[0]]]
     suggested = f"Did you mean {' or '.join(f'rankjury {command}' for command in near)}?" if near else ""
     note = _NOTES.get(name, "" if near else "rankjury --help lists the commands.")
     return UsageError(f"unknown command {shorten(word, quoted=True)}", hint=" ".join(filter(None, (suggested, note))))

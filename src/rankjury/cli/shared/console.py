@@ -111,7 +111,7 @@ def split_measures(given: Iterable[str]) -> list[str]:
     measures = [measure for text in given for measure in _MEASURE.findall(text)]
     if not measures:
         expected = "something like -m ndcg@10"
-        raise UsageError("no measure was named", expected=expected, hint="rankjury metrics lists them.")
+        raise UsageError("no measure was named", expected=expected, hint="rankjury list metrics lists them.")
     return measures
 
 

@@ -1,24 +1,17 @@
-"""Parameters of a registry's entries on the command line: as options, as tables and as JSON."""
+"""Parameters of a registry's entries as options of a command."""
 
 from abc import abstractmethod
-from collections.abc import Callable, Collection, Mapping
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from collections.abc import Collection, Mapping
+from typing import TYPE_CHECKING, Any
 
-import typer
 from typer.core import TyperOption
 
 from rankjury.cli.shared.commands import PanelCommand
-from rankjury.cli.shared.console import print_json
 
 if TYPE_CHECKING:
     from rankjury.core.params import Param
-    from rankjury.core.registry import Registry
-    from rankjury.recsys.models import Recommender
-    from rankjury.retrieval.engines.base import Engine
 
-Entry = TypeVar("Entry", "Engine", "Recommender")
-
-NameArgument = Annotated[str | None, typer.Argument(metavar="[NAME]", help="Show what can be set of this one.")]
+_PANEL = "Parameters of the kind"
 
 
 class ParamCommand(PanelCommand):
@@ -71,6 +64,7 @@ def _param_options(entries: "Mapping[str, Mapping[str, Param]]", without_default
                 type=types.pop() if len(types) == 1 else float,
                 metavar="|".join(dict.fromkeys(choice for param in by_param for choice in param.choices)) or None,
                 help="; ".join(texts) + ".",
+                rich_help_panel=_PANEL,
             )
         )
     return options
@@ -84,51 +78,3 @@ def typed(params: "Mapping[str, Param]", given: Mapping[str, Any]) -> dict[str, 
         else value
         for name, value in given.items()
     }
-
-
-def list_or_show(
-    command: str,
-    registry: "Registry[type[Entry]]",
-    name: str | None,
-    facts: "Callable[[type[Entry]], dict[str, Any]]",
-    note: "Callable[[type[Entry]], str]",
-    params: "Callable[[type[Entry]], Mapping[str, Mapping[str, Param]]]",
-    *,
-    as_json: bool,
-) -> None:
-    """Print a line for each class of a registry, or the parameters of the one that is named; as JSON, its ``facts``.
-
-    ``note`` returns a line on an entry, ``params`` its parameters by the part of its life in which they count.
-    """
-    kinds = {key: registry.get(key) for key in ([name] if name is not None else registry.names())}
-    if as_json:
-        print_json({key: facts(kind) for key, kind in kinds.items()})
-        return
-    from rankjury.reporting.console import console, print_rows
-
-    if name is None:
-        extras = [f"rankjury[{kind.extra}]" if kind.extra else "core" for kind in kinds.values()]
-        rows = [[key, kind.description, extra] for (key, kind), extra in zip(kinds.items(), extras, strict=True)]
-        print_rows([command.removesuffix("s"), "what it is", "installed by"], rows, text=(0, 1, 2), wraps=(1,))
-        print(f"\nNext: rankjury {command} NAME shows what can be set of one")
-        return
-    kind = kinds[name]
-    console().print(f"{name}: {kind.description}\n{note(kind)}\n", markup=False, highlight=False)
-    parts = params(kind)
-    rows = []
-    for part, known in parts.items():
-        for key, param in known.items():
-            choices = f" ({', '.join(param.choices)})" if param.choices else ""
-            rows.append([part, key, str(param.default) or '""', f"{param.help}{choices}"])
-    if not rows:
-        print("There are no parameters to set.")
-        return
-    first = 0 if len(parts) > 1 else 1
-    columns = ["in", "parameter", "default", "what it does"][first:]
-    print_rows(columns, [row[first:] for row in rows], text=range(len(columns)))
-
-
-def params_as_json(known: Mapping[str, "Param"], *more: str) -> dict[str, dict[str, Any]]:
-    """Return the parameters with their default, help and bounds, and ``more`` of their fields."""
-    names = ("default", "help", "min", "max", "choices", *more)
-    return {key: {name: getattr(param, name) for name in names} for key, param in known.items()}

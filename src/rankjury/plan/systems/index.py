@@ -42,7 +42,7 @@ class IndexSystem(VectorFiles, SystemTable):
         "vectors are read, nor with the engine endpoint, which is then asked with the texts of lab.queries for the ids "
         "of lab.items.",
     )
-    engine: str = Field(description="exact, faiss-hnsw, pgvector …; rankjury engines lists them with their parameters.")
+    engine: str = Field(description="exact, faiss-hnsw, pgvector …; see rankjury list engines.")
     build: dict[str, Setting] = Field({}, description="What is settled when it is built: { m = 16 }.")
     search: dict[str, Setting] = Field({}, description="What each search may choose: { ef_search = 64 }.")
     open: dict[str, Setting] = Field({}, description="Where it is and how to reach it: { url = … }.")

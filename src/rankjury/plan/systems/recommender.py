@@ -25,7 +25,7 @@ class RecommenderSystem(SystemTable):
 
     is_recommender = True
     kind: Literal["recommender"]
-    model: str = Field(description="popularity, als, ease …; rankjury recommenders lists them with their parameters.")
+    model: str = Field(description="popularity, als, ease …; see rankjury list recommenders.")
     params: dict[str, Setting] = Field({}, description="What can be set of it: { factors = 64 }.")
     cold_users: Literal["popularity", "nothing"] = Field(
         "popularity", description="What users get that the model does not know: the most popular items, or nothing."

@@ -85,7 +85,7 @@ class Engine(ABC):
     name: ClassVar[str] = "engine"
     """The registered name; set by ``ENGINES.register``."""
     description: ClassVar[str] = ""
-    """One line for ``rankjury engines``."""
+    """One line for ``rankjury list engines``."""
     extra: ClassVar[str | None] = None
     """The extra of rankjury that installs its libraries."""
     libraries: ClassVar[tuple[str, ...]] = ()

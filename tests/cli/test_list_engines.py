@@ -1,4 +1,4 @@
-"""rankjury engines: every index that a plan can try, and everything that can be set of one."""
+"""rankjury list engines: every index that a plan can try, and everything that can be set of one."""
 
 import json
 from typing import Any
@@ -22,7 +22,7 @@ def parameters(name: str) -> list[tuple[str, str, Param]]:
 
 
 def test_all_with_what_installs_them(rankjury: Rankjury) -> None:
-    outcome = rankjury("engines")
+    outcome = rankjury("list", "engines")
     assert (outcome.code, outcome.err) == (0, "")
     check_width(outcome.out)
     firsts = {line.split()[0]: line.split()[-1] for line in outcome.out.splitlines() if line.split() and line[0] != " "}
@@ -32,12 +32,12 @@ def test_all_with_what_installs_them(rankjury: Rankjury) -> None:
     shown = firsts["exact"], firsts["faiss-hnsw"], firsts["pgvector"]
     assert shown == ("core", "rankjury[faiss]", "rankjury[pgvector]")
     assert firsts["usearch"] == "rankjury[engines]"
-    assert outcome.out.endswith("Next: rankjury engines NAME shows what can be set of one\n")
+    assert outcome.out.endswith("Next: rankjury list engines NAME shows the parameters of one\n")
 
 
 @pytest.mark.parametrize("name", OWN)
 def test_everything_that_can_be_set_of_one(rankjury: Rankjury, name: str) -> None:
-    outcome = rankjury("engines", name)
+    outcome = rankjury("list", "engines", name)
     assert (outcome.code, outcome.err) == (0, "")
     kind, lines = ENGINES.get(name), outcome.out.splitlines()
     assert max(map(len, lines)) <= 80
@@ -51,14 +51,14 @@ def test_everything_that_can_be_set_of_one(rankjury: Rankjury, name: str) -> Non
 
 
 def test_an_engine_without_parameters_has_no_empty_table(rankjury: Rankjury) -> None:
-    outcome = rankjury("engines", "faiss-flat")
+    outcome = rankjury("list", "engines", "faiss-flat")
     assert parameters("faiss-flat") == []
     assert "default" not in outcome.out and "─" not in outcome.out
     assert "no parameters" in outcome.out
 
 
 def test_json_of_all(rankjury: Rankjury) -> None:
-    found = json.loads(rankjury("engines", "--json").out)
+    found = json.loads(rankjury("list", "engines", "--json").out)
     assert list(found) == ENGINES.names()
     for name, facts in found.items():
         kind = ENGINES.get(name)
@@ -70,7 +70,7 @@ def test_json_of_all(rankjury: Rankjury) -> None:
 
 
 def test_json_of_one(rankjury: Rankjury) -> None:
-    found: dict[str, Any] = json.loads(rankjury("engines", "faiss-hnsw", "--json").out)
+    found: dict[str, Any] = json.loads(rankjury("list", "engines", "faiss-hnsw", "--json").out)
     param = ENGINES.get("faiss-hnsw").search_params["ef_search"]
     assert list(found) == ["faiss-hnsw"]
     assert found["faiss-hnsw"]["search"]["ef_search"] == {
@@ -84,8 +84,8 @@ def test_json_of_one(rankjury: Rankjury) -> None:
 
 
 def test_a_name_that_is_not_known(rankjury: Rankjury) -> None:
-    check_failure(rankjury("engines", "faiss-hnws"), 2, "unknown engine 'faiss-hnws'", "Did you mean faiss-hnsw")
-    check_failure(rankjury("engines", "pgvektor", "--json"), 2, "Did you mean pgvector")
+    check_failure(rankjury("list", "engines", "faiss-hnws"), 2, "'faiss-hnws'", "Did you mean faiss-hnsw")
+    check_failure(rankjury("list", "engines", "pgvektor", "--json"), 2, "Did you mean pgvector")
 
 
 def test_engines_of_others_are_listed_too(rankjury: Rankjury, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -93,9 +93,9 @@ def test_engines_of_others_are_listed_too(rankjury: Rankjury, monkeypatch: pytes
         description = "my own"
 
     monkeypatch.setattr(ENGINES, "_entries", {name: ENGINES.get(name) for name in ENGINES.names()} | {"mine": Mine})
-    assert any(line.split()[:3] == ["mine", "my", "own"] for line in rankjury("engines").out.splitlines())
+    assert any(line.split()[:3] == ["mine", "my", "own"] for line in rankjury("list", "engines").out.splitlines())
 
 
 def test_help_shows_how_a_plan_names_one(rankjury: Rankjury) -> None:
-    outcome = rankjury("engines", "--help")
-    assert outcome.code == 0 and "rankjury engines pgvector" in outcome.out and "ef_search = 64" in outcome.out
+    outcome = rankjury("list", "engines", "--help")
+    assert outcome.code == 0 and "rankjury list engines pgvector" in outcome.out and "ef_search = 64" in outcome.out

@@ -1,4 +1,4 @@
-"""rankjury metrics: what can be measured, from the code itself."""
+"""rankjury list metrics: what can be measured, from the code itself."""
 
 import json
 import re
@@ -20,7 +20,7 @@ def _words(text: str) -> str:
 def test_every_metric_prints_in_full(rankjury: Rankjury, name: str) -> None:
     metric = METRICS.get(name)
     assert metric.title and metric.formula and metric.source and metric.all_options
-    outcome = rankjury("metrics", name)
+    outcome = rankjury("list", "metrics", name)
     assert (outcome.code, outcome.err) == (0, "")
     check_width(outcome.out)
     shown = _words(outcome.out)
@@ -35,7 +35,7 @@ def test_every_metric_prints_in_full(rankjury: Rankjury, name: str) -> None:
 
 @pytest.mark.parametrize("name", METRICS.names())
 def test_every_metric_has_its_facts_in_json(rankjury: Rankjury, name: str) -> None:
-    (facts,) = json.loads(rankjury("metrics", name, "--json").out)
+    (facts,) = json.loads(rankjury("list", "metrics", name, "--json").out)
     metric = METRICS.get(name)
     assert facts["name"] == name
     assert (facts["title"], facts["formula"], facts["source"]) == (metric.title, metric.formula, metric.source)
@@ -44,15 +44,15 @@ def test_every_metric_has_its_facts_in_json(rankjury: Rankjury, name: str) -> No
 
 
 def test_the_list_names_every_metric(rankjury: Rankjury) -> None:
-    outcome = rankjury("metrics")
+    outcome = rankjury("list", "metrics")
     check_width(outcome.out)
     listed = re.findall(r"^(\w+) ", outcome.out, re.MULTILINE)
     assert set(METRICS.names()) <= set(listed)
-    assert [facts["name"] for facts in json.loads(rankjury("metrics", "--json").out)] == METRICS.names()
+    assert [facts["name"] for facts in json.loads(rankjury("list", "metrics", "--json").out)] == METRICS.names()
 
 
 def test_the_list_of_dialects(rankjury: Rankjury) -> None:
-    outcome = rankjury("metrics", "--dialects")
+    outcome = rankjury("list", "dialects")
     check_width(outcome.out)
     shown = _words(outcome.out)
     for dialect in DIALECTS:
@@ -61,7 +61,7 @@ def test_the_list_of_dialects(rankjury: Rankjury) -> None:
 
 
 def test_the_list_of_dialects_in_json(rankjury: Rankjury) -> None:
-    listed = json.loads(rankjury("metrics", "--dialects", "--json").out)
+    listed = json.loads(rankjury("list", "dialects", "--json").out)
     assert [entry["name"] for entry in listed] == DIALECTS.names()
 
 
@@ -79,14 +79,14 @@ def test_the_list_of_dialects_in_json(rankjury: Rankjury) -> None:
     ],
 )
 def test_a_name_of_another_tool_is_told(rankjury: Rankjury, name: str, metric: str, read_as: str) -> None:
-    outcome = rankjury("metrics", name)
+    outcome = rankjury("list", "metrics", name)
     assert outcome.code == 0
     assert outcome.out.startswith(f"{metric}: ")
     assert _words(outcome.out).endswith(f"{name} is read as {read_as}")
 
 
 def test_a_metric_by_its_own_name_is_not_explained_twice(rankjury: Rankjury) -> None:
-    assert "is read as" not in rankjury("metrics", "ndcg").out
+    assert "is read as" not in rankjury("list", "metrics", "ndcg").out
 
 
 @pytest.mark.parametrize(("name", "near"), [("ndgc", "ndcg"), ("precison", "precision"), ("recip_rnk", "recip_rank")])
@@ -94,4 +94,4 @@ def test_a_metric_by_its_own_name_is_not_explained_twice(rankjury: Rankjury) -> 
 def test_an_unknown_name_is_answered_with_the_nearest(
     rankjury: Rankjury, name: str, near: str, form: list[str]
 ) -> None:
-    check_failure(rankjury("metrics", name, *form), 2, f"unknown measure {name!r}", f"Did you mean {near}")
+    check_failure(rankjury("list", "metrics", name, *form), 2, f"unknown measure {name!r}", f"Did you mean {near}")

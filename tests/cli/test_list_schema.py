@@ -1,4 +1,4 @@
-"""rankjury schema: what editors need to know of plans."""
+"""rankjury list schema: what editors need to know of plans."""
 
 import json
 import re
@@ -11,8 +11,8 @@ from typing import Any
 import jsonschema  # type: ignore[import-untyped]
 import pytest
 
-from rankjury.cli.schema import schema_text
 from rankjury.plan import GOLD_KINDS, SYSTEM_KINDS
+from rankjury.plan.schema import schema_text
 from tests.cli.conftest import Rankjury
 from tests.cli.made import RANKS, put_gold, put_run
 from tests.cli.support import check_failure, put
@@ -33,7 +33,7 @@ def errors_of(text: str) -> list[Any]:
 
 
 def test_it_is_a_schema_and_names_everything(rankjury: Rankjury) -> None:
-    outcome = rankjury("schema")
+    outcome = rankjury("list", "schema")
     assert (outcome.code, outcome.err) == (0, "") and "\x1b" not in outcome.out
     assert outcome.out == schema_text()
     schema = json.loads(outcome.out)
@@ -89,25 +89,25 @@ def test_what_rankjury_refuses_is_invalid(rankjury: Rankjury, replaced: str, by:
 
 
 def test_output(rankjury: Rankjury) -> None:
-    outcome = rankjury("schema", "-o", "plan.json")
+    outcome = rankjury("list", "schema", "-o", "plan.json")
     assert (outcome.code, outcome.out, outcome.err) == (0, "", "Wrote plan.json\n")
-    assert Path("plan.json").read_text(encoding="utf-8") == rankjury("schema").out
-    assert rankjury("schema", "-o", "plan.json", "-q").err == ""
+    assert Path("plan.json").read_text(encoding="utf-8") == rankjury("list", "schema").out
+    assert rankjury("list", "schema", "-o", "plan.json", "-q").err == ""
 
 
 def test_a_place_that_cannot_be_written(rankjury: Rankjury) -> None:
-    check_failure(rankjury("schema", "-o", "nowhere/plan.json"), 3, "nowhere/plan.json")
+    check_failure(rankjury("list", "schema", "-o", "nowhere/plan.json"), 3, "nowhere/plan.json")
     Path("folder.json").mkdir()
-    check_failure(rankjury("schema", "-o", "folder.json"), 3, "folder.json")
+    check_failure(rankjury("list", "schema", "-o", "folder.json"), 3, "folder.json")
 
 
 def test_help_teaches(rankjury: Rankjury) -> None:
-    text = rankjury("schema", "--help").out
-    (example,) = re.findall(r"^ +rankjury (.+)$", text, re.MULTILINE)
+    text = rankjury("list", "schema", "--help").out
+    (example,) = re.findall(r"^ +rankjury (list schema .+)$", text, re.MULTILINE)
     assert rankjury(*example.split()).code == 0 and json.loads(Path("rankjury.schema.json").read_text())
     assert "#:schema rankjury.schema.json" in text
 
 
 def test_in_a_terminal(folder: Path) -> None:
-    seen = in_terminal(["schema"])
+    seen = in_terminal(["list", "schema"])
     assert "\x1b" not in seen and json.loads(seen)["title"]

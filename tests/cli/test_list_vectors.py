@@ -1,4 +1,4 @@
-"""rankjury vectors: what there is, with how it was made; damaged files are told and stop nothing."""
+"""rankjury list vectors: what there is, with how it was made; damaged files are told and stop nothing."""
 
 import json
 from pathlib import Path
@@ -31,23 +31,23 @@ def rows_of(text: str) -> dict[str, list[str]]:
 
 
 def test_it_fits_a_narrow_terminal(rankjury: Rankjury) -> None:
-    check_width(rankjury("vectors").out)
+    check_width(rankjury("list", "vectors").out)
 
 
 def test_all_below_the_current_folder(rankjury: Rankjury, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "120")
-    outcome = rankjury("vectors")
+    outcome = rankjury("list", "vectors")
     assert outcome.code == 0 and outcome.err == ""
     rows = rows_of(outcome.out)
     assert rows["data/plain.npy"] == ["1,200 × 4", "float64"]
-    told = json.loads(rankjury("vectors", "made.npz", "--json").out)["vectors"][0]
+    told = json.loads(rankjury("list", "vectors", "made.npz", "--json").out)["vectors"][0]
     size, dtype, model, text, unit, made, short = rows["made.npz"]
     assert (size, dtype, model, unit, made) == ("2 × 3", "float16", "wordllama", "yes", "2026-01-02")
     assert text == "title, abstract" and told["vectors_sha256"].startswith(short) and len(short) == 8
 
 
 def test_as_json(rankjury: Rankjury) -> None:
-    form = json.loads(rankjury("vectors", ".", "data", "--json").out)
+    form = json.loads(rankjury("list", "vectors", ".", "data", "--json").out)
     assert form["schema"] == "rankjury.vectors-list/1"
     plain, made = form["vectors"]
     assert plain == {"file": "data/plain.npy", "schema": None, "count": 1200, "dimensions": 4, "dtype": "float64"}
@@ -58,23 +58,23 @@ def test_as_json(rankjury: Rankjury) -> None:
 
 def test_only_the_folders_asked_for(rankjury: Rankjury, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "120")
-    assert list(rows_of(rankjury("vectors", "data").out)) == ["data/plain.npy"]
+    assert list(rows_of(rankjury("list", "vectors", "data").out)) == ["data/plain.npy"]
 
 
 def test_damaged_files_are_told(rankjury: Rankjury) -> None:
     put("bad.npz", "nothing")
-    outcome = rankjury("vectors")
+    outcome = rankjury("list", "vectors")
     assert outcome.code == 0 and "made.npz" in outcome.out and "bad.npz" not in outcome.out
     assert len(outcome.warnings) == 1 and "bad.npz: cannot be read as .npz" in outcome.warnings[0]
-    assert rankjury("vectors", "-q").err == ""
-    faults = [one for one in json.loads(rankjury("vectors", "--json").out)["vectors"] if "fault" in one]
+    assert rankjury("list", "vectors", "-q").err == ""
+    faults = [one for one in json.loads(rankjury("list", "vectors", "--json").out)["vectors"] if "fault" in one]
     assert [one["file"] for one in faults] == ["bad.npz"]
 
 
 def test_where_there_are_none(rankjury: Rankjury) -> None:
     Path("empty").mkdir()
     put("empty/texts.csv", "id,vector\na,1\n")
-    outcome = rankjury("vectors", "empty")
+    outcome = rankjury("list", "vectors", "empty")
     assert (outcome.code, outcome.out) == (0, "") and outcome.err.startswith("No vectors in empty")
-    assert json.loads(rankjury("vectors", "empty", "--json").out)["vectors"] == []
-    check_failure(rankjury("vectors", "nowhere"), 3, "nowhere: no such folder")
+    assert json.loads(rankjury("list", "vectors", "empty", "--json").out)["vectors"] == []
+    check_failure(rankjury("list", "vectors", "nowhere"), 3, "nowhere: no such folder")
