@@ -118,6 +118,6 @@ class TestRefusals:
             Journal(tmp_path / "nowhere" / "journal.jsonl")
 
     def test_one_writer_at_a_time(self, path: Path) -> None:
-        with Journal(path), pytest.raises(DataError, match="another process writes here"):
+        with Journal(path), pytest.raises(DataError, match="another process is writing"):
             Journal(path)
         Journal(path).close()

@@ -160,7 +160,7 @@ def test_every_dialect_takes_every_metric() -> None:
         ("ndcg@0", "a whole number from 1"),
         ("ndcg(@10", "cannot read the measure"),
         ("ndcg(gain)@10", "key=value"),
-        ("bpref@5", "has no cut-off"),
+        ("bpref@5", "takes no cut-off"),
         ("ndcg(gold=k)", "needs a cut-off"),
         ("rbp(p=1.5)", "a number from 0 to 1"),
         ("precision(rel=high)@5", "expected a number"),

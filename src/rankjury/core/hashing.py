@@ -1,4 +1,4 @@
-"""Hashes of data: the same for the same ids, vectors, strings or JSON, another for any change."""
+"""Content hashes of ids, vectors, strings and JSON values."""
 
 import json
 from hashlib import sha256
@@ -13,7 +13,7 @@ _ROWS_AT_ONCE = 4096
 
 
 def hash_ids(ids: pl.Series) -> str:
-    """Return the hash of a set of ids; their order does not count."""
+    """Return the hash of a set of ids, independent of their order."""
     digest = sha256()
     for name in ids.cast(pl.String).sort().to_list():
         digest.update(str(name).encode() + b"\0")
@@ -21,7 +21,7 @@ def hash_ids(ids: pl.Series) -> str:
 
 
 def hash_vectors(vectors: Vectors) -> str:
-    """Return the hash of ids, numbers and their type; the order of rows does not count."""
+    """Return the hash of ids, numbers and their type, independent of the row order."""
     digest = sha256(hash_ids(vectors.ids).encode() + str(vectors.values.dtype).encode())
     order = vectors.ids.cast(pl.String).arg_sort().to_numpy()
     for first in range(0, len(order), _ROWS_AT_ONCE):
@@ -30,7 +30,7 @@ def hash_vectors(vectors: Vectors) -> str:
 
 
 def hash_strings(*columns: pl.Series) -> str:
-    """Return the hash of strings row by row, each with its length before it, so that none runs into the next."""
+    """Return the hash of strings row by row, each preceded by its length, so that boundaries are part of the hash."""
     digest = sha256()
     for row in zip(*columns, strict=True):
         for text in row:
@@ -41,6 +41,6 @@ def hash_strings(*columns: pl.Series) -> str:
 
 
 def hash_json(value: Any) -> str:
-    """Return the hash of JSON values; the order of keys does not count."""
+    """Return the hash of JSON values, independent of the order of keys."""
     canonical = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
     return sha256(canonical.encode()).hexdigest()

@@ -36,15 +36,15 @@ OPTIONAL_LIBRARIES = {
     "wandb": ("wandb", "wandb"),
     "wordllama": ("wordllama", "text"),
 }
-"""By top-level module: the name of the library, and the extra of rankjury that installs it."""
+"""Library name and rankjury extra that installs it, by top-level module."""
 
 
 def import_optional(module: str, purpose: str) -> Any:
     """Import a module of an optional library.
 
     Args:
-        module: Such as ``usearch.index``.
-        purpose: What needs it, for the error: ``the engine usearch``.
+        module: The module, such as ``usearch.index``.
+        purpose: The feature that needs it, for the error: ``the engine usearch``.
 
     Raises:
         MissingExtra: The library is not installed; names the extra that installs it.
@@ -56,7 +56,7 @@ def import_optional(module: str, purpose: str) -> Any:
 
 
 def missing_library(module: str, purpose: str) -> MissingExtra:
-    """Return the error for an optional library that is not installed; see ``import_optional``."""
+    """Return the error for a missing optional library; see ``import_optional``."""
     library, extra = OPTIONAL_LIBRARIES[module.partition(".")[0]]
     return MissingExtra(library, extra, purpose)
 
@@ -76,7 +76,7 @@ def import_function(spelling: str, takes: str) -> Callable[..., Any]:
 
 
 def import_object(spelling: str) -> Any:
-    """Import what a module has under a name, ``module:name``."""
+    """Import the object ``name`` of a module, from ``module:name``."""
     module, _, name = spelling.partition(":")
     with cwd_on_path():
         try:
@@ -86,7 +86,7 @@ def import_object(spelling: str) -> Any:
             missing = isinstance(error, ModuleNotFoundError) and (error.name or "") in (module, top)
             raise UsageError(
                 f"there is no module {module!r}" if missing else f"the module {module!r} cannot be imported: {error!r}",
-                expected="one that is installed, or a file of the current folder",
+                expected="an installed module, or a file in the current folder",
             ) from error
     try:
         return reduce(getattr, name.split("."), holder)
@@ -96,7 +96,7 @@ def import_object(spelling: str) -> Any:
 
 
 def hash_code(spelling: str, function: Callable[..., Any]) -> str | None:
-    """Return a digest of the code of a function that was imported; None where its modules have no file.
+    """Return a digest of the code of an imported function; None if its modules have no file.
 
     It covers the module that ``module:function`` names and the one that defines the function, not what these import.
     """
@@ -113,7 +113,7 @@ def hash_code(spelling: str, function: Callable[..., Any]) -> str | None:
 
 @contextmanager
 def cwd_on_path() -> Iterator[None]:
-    """Put the current folder first on the module path, and last afterwards, for what the modules import later."""
+    """Put the current folder first on the module path, and last afterwards, for later imports of the modules."""
     here = str(Path.cwd())
     sys.path.insert(0, here)
     try:

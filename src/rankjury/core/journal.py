@@ -1,7 +1,7 @@
-"""Journal of resumable work: finished results of a sweep or a search, so that a kill loses at most the current one.
+"""Journal of resumable work: finished results of a sweep or a search; a kill loses at most the current one.
 
-The file has JSON lines: the schema, then one line per result, each on the disk before the next result is computed. A
-last line that was torn by a kill is dropped. A lock lets one process write at a time.
+The file is JSON Lines: the schema, then one line per result, each on disk before the next result is computed. A last
+line that is incomplete because of a kill is dropped. A lock allows one writing process at a time.
 """
 
 import os
@@ -21,14 +21,14 @@ _HEAD = f'{{"schema":"{SCHEMA}"}}\n'.encode()
 
 
 def lock_file(handle: int, *, wait: bool = False) -> bool | None:
-    """Lock an open file or folder until its handle is closed, also by the end of the process.
+    """Lock an open file or folder until its handle is closed, or the process ends.
 
     Args:
         handle: The file descriptor.
-        wait: Wait until another holder closes it.
+        wait: Wait until the other process closes it.
 
     Returns:
-        Whether it is locked now; None where the system or the file system has no locks.
+        Whether it is locked now; None if the system or the file system does not support locks.
     """
     try:
         import fcntl
@@ -45,24 +45,24 @@ def lock_file(handle: int, *, wait: bool = False) -> bool | None:
 
 @dataclass(frozen=True)
 class JournalEntry:
-    """A finished result: its key, the conditions that it depends on, and the result itself."""
+    """Finished result: key, conditions, and value."""
 
     key: str
     sweep: str
-    """The name of the sweep it was measured for."""
+    """Name of the sweep that computed the result."""
     setting: str
-    """A digest of its settings alone."""
+    """Digest of the parameters only."""
     about: dict[str, Any]
-    """Everything that decides the result except its settings; shows what has changed when the key differs."""
+    """All conditions of the result except its parameters; shows what changed when the key differs."""
     point: dict[str, Any]
 
 
 class Journal:
-    """Finished results by key, in a file that one process at a time may open.
+    """Finished results by key, in a file that only one process may open at a time.
 
     Args:
-        path: The file; it is made where it is missing.
-        fresh: Drop the results that are in it.
+        path: The file; it is created if it is missing.
+        fresh: Drop its existing results.
 
     Raises:
         DataError: The file cannot be written, is not a journal, or is open in another process.
@@ -79,8 +79,8 @@ class Journal:
             raise DataError(f"cannot write here: {error.strerror}", where=str(path)) from error
         try:
             if lock_file(self._file) is False:
-                hint = "Wait for it, or choose another folder."
-                raise DataError("another process writes here", where=str(path), hint=hint)
+                hint = "Wait for it to end, or choose another folder."
+                raise DataError("another process is writing to this file", where=str(path), hint=hint)
             self._read(fresh)
         except BaseException:
             self.close()
@@ -104,7 +104,7 @@ class Journal:
             os.fsync(self._file)
 
     def _keep(self, line: bytes) -> bool:
-        """Return whether the line could be read; the last of several with one key counts."""
+        """Store the line, and return whether it is valid; the last line of a key counts."""
         with suppress(JSONDecodeError, UnicodeDecodeError, TypeError, KeyError, AttributeError):
             entry = JournalEntry(**loads(line))
             if isinstance(entry.key, str) and isinstance(entry.about, dict) and isinstance(entry.point, dict):
@@ -123,7 +123,7 @@ class Journal:
         return self._entries.get(key)
 
     def add(self, entry: JournalEntry) -> None:
-        """Store a finished result; it is on the disk when this returns."""
+        """Store a finished result; it is on disk when this returns."""
         line = dumps(vars(entry), separators=(",", ":"), ensure_ascii=False, allow_nan=False)
         self._append(line.encode() + b"\n")
         self._entries[entry.key] = entry
@@ -149,15 +149,15 @@ class Journal:
 
 
 class JournalScope:
-    """The results of one sweep or search in a journal, by setting, as far as they were made under the same conditions.
+    """Results of one sweep or search in a journal, by setting, if computed under the same conditions.
 
-    Scopes of other names share results that were made under equal conditions.
+    Scopes of other names share results that were computed under equal conditions.
 
     Args:
-        journal: None: nothing is found, and nothing is stored.
+        journal: None: no results are found or stored.
         name: The name of the sweep or search.
-        about: The conditions: everything except the settings that decides a result.
-        fresh: Find nothing; new results replace the stored ones.
+        about: The conditions: everything except the settings that determines a result.
+        fresh: Ignore stored results; new ones replace them.
     """
 
     def __init__(self, journal: Journal | None, name: str, about: dict[str, Any], *, fresh: bool = False) -> None:
@@ -167,9 +167,9 @@ class JournalScope:
         self._changed: list[JournalEntry] = []
 
     def find(self, setting: str, *, noted: bool = True) -> dict[str, Any] | None:
-        """Return the stored result of a setting; None where there is none.
+        """Return the stored result of a setting; None if there is none.
 
-        One that was made under other conditions is not returned, but counted for ``notes`` unless ``noted`` is False.
+        A result computed under other conditions is not returned, but counted for ``notes`` unless ``noted`` is False.
         """
         if self.journal is None or self.fresh:
             return None
@@ -187,7 +187,7 @@ class JournalScope:
         return hash_json([self._conditions, setting])
 
     def notes(self, words: Mapping[str, str] | None = None) -> list[str]:
-        """Return a note on the results that could not be used; ``words`` are the names of conditions by key."""
+        """Return a note on results that cannot be reused; ``words`` are the names of conditions by key."""
         if not self._changed:
             return []
         pairs = [(key, entry.about) for entry in self._changed for key in (*self.about, *entry.about)]

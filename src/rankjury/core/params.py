@@ -1,4 +1,4 @@
-"""Parameters of engines and models: defaults, help and bounds as data, checked in one place."""
+"""Parameters of engines and models: default, description and bounds as data, validated in one place."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from numbers import Integral
 from rankjury.errors import UnknownName, UsageError, shorten
 
 _LARGEST = 2**31 - 1
-"""Engines and models take whole numbers in 32 bits, unless a parameter has a limit of its own."""
+"""Whole numbers are 32 bits in engines and models, unless a parameter has its own limit."""
 Setting = int | float | str | bool
 Params = Mapping[str, Setting]
 
@@ -23,7 +23,7 @@ class Param:
     max: float | None = None
     choices: tuple[str, ...] = ()
     monotonic_recall: bool = False
-    """Recall does not fall and time does not shorten as it grows: sweeps skip settings by this."""
+    """Recall does not fall and time does not decrease as it grows: sweeps use this to skip settings."""
     auto: bool = False
     """Whether 0, the default, means a value that the model chooses from its training data."""
 
@@ -34,12 +34,12 @@ def is_whole(value: object) -> bool:
 
 
 def resolve_params(known: Mapping[str, Param], params: Params | None, what: str) -> dict[str, Setting]:
-    """Return all parameters with their values: those of ``params``, checked, and the defaults; ``what`` for errors."""
+    """Return all parameters with their values: validated ones of ``params``, and defaults; ``what`` for errors."""
     values = dict(params or {})
     for name, value in values.items():
         if name not in known:
             if not known:
-                raise UsageError(f"{what} {name!r} is not known", expected=f"no {what}s: there are none to set")
+                raise UsageError(f"unknown {what} {name!r}", expected=f"no {what}s: it has none")
             raise UnknownName(what, name, known)
         _check(name, value, known[name])
     return {name: values.get(name, param.default) for name, param in known.items()}

@@ -1,14 +1,14 @@
-"""Progress of long work: one type for the terminal, the archive and tests, and ``NO_PROGRESS``, which shows nothing."""
+"""Progress of long work: one type for the terminal, the archive and tests, and ``NO_PROGRESS`` for no output."""
 
 from collections.abc import Callable
 
 
 class Progress:
-    """A receiver of progress reports.
+    """Receiver of progress reports.
 
     Args:
-        show: Called with what is being done, how many steps of it are done, and of how many (0: not known).
-        label: What is shown instead of what the work says of itself.
+        show: Called with the task, the number of steps done, and their total (0: unknown).
+        label: Replaces the task in all reports.
 
     Example:
         >>> progress = Progress(lambda what, done, total: print(f"{what}: {done} of {total}"))
@@ -26,7 +26,7 @@ class Progress:
 
     @classmethod
     def of(cls, given: "Progress | Callable[[int, int], None] | None") -> "Progress":
-        """Return what a caller of a public function gave as progress: a function of (done, total) is wrapped."""
+        """Return a progress for a caller's argument: a function of (done, total) is wrapped."""
         if given is None or isinstance(given, Progress):
             return given or NO_PROGRESS
         return cls(lambda what, done, total: given(done, total))
@@ -42,11 +42,11 @@ class Progress:
             self._show(self._label or what, done, total)
 
     def step(self, label: str) -> "Progress":
-        """Return a progress that reports under this label, whatever the work says of itself."""
+        """Return a progress that reports under this label instead of the task."""
         return Progress(self._show, label)
 
     def part(self, before: int, total: int) -> "Progress":
-        """Return the progress of one part of longer work: ``before`` steps of ``total`` are done before it."""
+        """Return the progress of one part of the work: ``before`` of ``total`` steps are done before it."""
         if not self.is_visible:
             return self
         return Progress(lambda what, done, of: self.update(what, before + done, max(total, before + of)))

@@ -1,4 +1,4 @@
-"""Registry of plug-ins by name: metrics, dialects, engines, sections and writers are found in one."""
+"""Registry of plug-ins by name, used for metrics, dialects, engines, sections and writers."""
 
 import sys
 from collections.abc import Callable, Iterator
@@ -17,11 +17,11 @@ class Registry(Generic[Entry]):
     """Entries of one kind by name.
 
     Args:
-        kind: What an entry is called in messages.
-        home: The module whose import registers rankjury's own entries, or a package, each of whose modules does; or
-            several. They are imported on first use, so that a registry costs nothing until it is asked.
-        group: The entry points by which third parties add theirs; loaded only when a name is not found otherwise.
-        by_name: Whether to look for an entry in the module of its name first, so that the others are not imported.
+        kind: The noun for an entry in messages.
+        home: The module, or modules, whose import registers rankjury's entries, or a package whose modules do. They are
+            imported on first use, so that a registry is free until then.
+        group: The entry points by which third parties add entries; loaded only if a name is not found otherwise.
+        by_name: Whether to try the module of the entry's name first, so that the others are not imported.
     """
 
     def __init__(self, kind: str, *, home: str | tuple[str, ...], group: str, by_name: bool = False) -> None:
@@ -32,11 +32,11 @@ class Registry(Generic[Entry]):
         self._group = group
         self._entries: dict[str, Entry] = {}
         self._modules: dict[str, str] = {}
-        """The module of this registry's packages that registered an entry; empty for others."""
+        """Module of this registry's packages that registered an entry; empty for others."""
         self._plugins_loaded = False
 
     def add(self, name: str, entry: Entry) -> Entry:
-        """Register ``entry``; a name is given once."""
+        """Register ``entry`` under a new name."""
         if name in self._entries:
             raise UsageError(f"{self.kind} {name!r} is registered twice", hint="Choose another name for the plug-in's.")
         frame = sys._getframe(1)
@@ -48,13 +48,13 @@ class Registry(Generic[Entry]):
         return entry
 
     def register(self, name: str) -> Callable[[Entry], Entry]:
-        """Decorator form of :meth:`add`."""
+        """Decorator version of :meth:`add`."""
         return lambda entry: self.add(name, entry)
 
     def find(self, name: str) -> Entry | None:
-        """Return the entry called ``name``, looking among plug-ins last; None where there is none."""
+        """Return the entry called ``name``, searching plug-ins last; None if there is none."""
         asked: object = name
-        if not isinstance(asked, str):  # a caller's mistake, perhaps a list, which a dict cannot look up
+        if not isinstance(asked, str):  # invalid argument, for example a list, which is not hashable
             return None
         if self._by_name and name not in self._entries and name.isidentifier():
             for module in (f"{home}.{name}" for home in self._homes):
@@ -67,7 +67,7 @@ class Registry(Generic[Entry]):
         return self._entries.get(name)
 
     def get(self, name: str) -> Entry:
-        """The entry called ``name``, or an error that suggests the nearest."""
+        """Return the entry called ``name``, or raise an error that suggests the nearest."""
         entry = self.find(name)
         if entry is None:
             raise UnknownName(self.kind, name, self._entries)
@@ -76,7 +76,7 @@ class Registry(Generic[Entry]):
     def names(self) -> list[str]:
         """Return all names by module, in the order of each module; plug-ins come last.
 
-        Which module was imported first makes no difference.
+        The order does not depend on which module was imported first.
         """
         self.load_own()
         self._load_plugins()
@@ -86,7 +86,7 @@ class Registry(Generic[Entry]):
         return iter([self._entries[name] for name in self.names()])
 
     def load_own(self) -> None:
-        """Import the homes, which register rankjury's own entries; plug-ins are not loaded."""
+        """Import the home modules, which register rankjury's entries, without plug-ins."""
         homes, self._homes = self._homes, ()
         for home in homes:
             for module in iter_modules(getattr(import_module(home), "__path__", ())):

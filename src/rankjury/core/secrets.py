@@ -1,7 +1,7 @@
-"""Masking of secrets: DSNs, URLs, headers, parameters and bodies are parsed, and rebuilt without what may be secret.
+"""Masking of secrets: DSNs, URLs, headers, parameters and bodies are parsed, and rebuilt without possible secrets.
 
-A value is kept only where its name is on a list of harmless ones, since the names of secrets cannot be listed. In texts
-of an unknown format, words such as ``password:`` are searched for instead, and all that follows them is masked.
+A value is kept only if its name is on a list of harmless ones, since the names of secrets cannot be listed. In texts of
+an unknown format, words such as ``password:`` are searched instead, and everything after them is masked.
 """
 
 import json
@@ -19,7 +19,7 @@ from rankjury.errors import UsageError
 
 MASK = "***"
 PLACES = ("vector", "text", "k", "filter")
-"""What is filled into a URL or a body, such as ``{text}``."""
+"""Placeholders in a URL or a body, such as ``{text}``."""
 
 
 def _names(*lines: str) -> frozenset[str]:
@@ -42,7 +42,7 @@ _HARMLESS = _names(
     "match_all term terms range gt gte lt lte boost operator fuzziness minimum_should_match script_score nested path",
     "and or not eq title body description category genre year price brand",
 )
-"""Names, in lower case and with _ for -, whose values are kept."""
+"""Names whose values are kept, in lower case and with _ for -."""
 _HARMLESS_IN_DSN = _names(
     "host hostaddr port dbname user sslmode connect_timeout application_name target_session_attrs client_encoding",
     "service gssencmode channel_binding keepalives keepalives_idle keepalives_interval keepalives_count",
@@ -53,12 +53,12 @@ _IN_DSN = _HARMLESS_IN_DSN | _names(
     "krbsrvname gsslib replication fallback_application_name sslcompression sslsni sslcertmode gssdelegation",
     "ssl_min_protocol_version ssl_max_protocol_version",
 )
-"""All names that libpq knows."""
+"""All names known to libpq."""
 _HARMLESS_SETTINGS = _names(
     "method results id score text unknown timeout retries folder buffers table id_column vector_column prefix metric",
     "index collection database schema where",
 )
-"""Settings by which an engine is opened whose values are kept; DSNs, URLs, headers and JSON are rebuilt."""
+"""Engine parameters whose values are kept; DSNs, URLs, headers and JSON are rebuilt."""
 _PASSWORD = r"pass(?:word|wd|phrase|code)|pwd|secret|(?:api|access|account|private|secret)[_. -]?key"
 _WORD = rf"{_PASSWORD}|token|credentials?|authorization"
 _SECRET_NAME = re.compile(rf"{_WORD}|(?:^|[_-])(?:key|auth|sig|signature|cookie|session)(?:$|[_-])", re.IGNORECASE)
@@ -78,12 +78,12 @@ def is_harmless(name: str) -> bool:
 
 
 def is_secret(name: str) -> bool:
-    """Return whether a name says that its value is a secret."""
+    """Return whether a name indicates a secret value."""
     return bool(_SECRET_NAME.search(name))
 
 
 def read_variable(text: str, purpose: str) -> str:
-    """Return a text, or where it is ``env:NAME``, what the environment variable NAME holds.
+    """Return a text, or for ``env:NAME`` the value of the environment variable NAME.
 
     Raises:
         UsageError: The variable is not set.
@@ -98,7 +98,7 @@ def read_variable(text: str, purpose: str) -> str:
 
 
 def quote_places(text: str, check: Callable[[str], None] | None = None) -> str:
-    """Return a JSON text in which the bare places to fill, ``{k}``, are strings; ``check`` may refuse their names."""
+    """Return a JSON text in which bare placeholders, ``{k}``, are strings; ``check`` may refuse their names."""
 
     def quoted(match: re.Match[str]) -> str:
         if match[1] is None:
@@ -111,10 +111,10 @@ def quote_places(text: str, check: Callable[[str], None] | None = None) -> str:
 
 
 class Masker:
-    """Rebuilds texts without secrets, and remembers what it left out.
+    """Rebuilds texts without secrets, and remembers the values that it removed.
 
     Args:
-        lenient: Keep all values but those whose names say that they are secret. For hashes, not for what is shown.
+        lenient: Remove only values whose names indicate a secret. For hashes, not for output.
     """
 
     def __init__(self, *, lenient: bool = False) -> None:
@@ -128,12 +128,12 @@ class Masker:
         return name.strip().lower() in _HARMLESS_IN_DSN or (self._lenient and not is_secret(name))
 
     def url(self, text: str) -> str:
-        """Rebuild a URL: of its query only harmless values; no password, over HTTP no user name, no fragment."""
+        """Rebuild a URL with only the harmless values of its query; no password or fragment, over HTTP no user name."""
         scheme, colon, rest = text.partition("://")
         if not colon:
             return self._hide(text)
         before, _, after = rest.partition("#")
-        rest = rest if "@" in after and "@" not in before else before  # a password may hold a #
+        rest = rest if "@" in after and "@" not in before else before  # a password may contain a #
         of_web = scheme.lower() in ("http", "https")
         user, rest = self._split_off_user(rest, of_web)
         place, mark, query = rest.partition("?")
@@ -165,7 +165,7 @@ class Masker:
         return f"{name}={self._hide(value)}"
 
     def dsn(self, text: str) -> str:
-        """Rebuild the address of a database: a URL, or ``name=value`` in pairs as libpq reads them."""
+        """Rebuild the address of a database: a URL, or ``name=value`` pairs as libpq reads them."""
         if not text.strip() or _VARIABLE.fullmatch(text.strip()):
             return text
         if _URL.match(text.strip()):
@@ -176,18 +176,18 @@ class Masker:
         return " ".join(f"{name}={self._dsn_value(name, value)}" for name, value in pairs)
 
     def _dsn_value(self, name: str, value: str) -> str:
-        if not self._keeps_in_dsn(name) or "://" in value or "=" in value:  # a name of a database may be a whole dsn
+        if not self._keeps_in_dsn(name) or "://" in value or "=" in value:  # the database name may be a complete DSN
             return self._hide(value)
-        value = PurePath(value).name if value.startswith("/") else value  # the folder of a socket, of this machine
+        value = PurePath(value).name if value.startswith("/") else value  # without the socket's folder on this machine
         return value if re.fullmatch(r"[^\s'\\]+", value) else "'" + re.sub(r"(['\\])", r"\\\1", value) + "'"
 
     def headers(self, text: str) -> str:
-        """Rebuild ``NAME=env:VARIABLE, NAME=Bearer env:VARIABLE``; what does not come from a variable is masked."""
+        """Rebuild ``NAME=env:VARIABLE, NAME=Bearer env:VARIABLE``; values not from a variable are masked."""
         parts = [part.strip() for part in text.split(",")]
         return ", ".join(parts) if all(map(_HEADER_OF_VARIABLE.fullmatch, parts)) else self._hide(text)
 
     def body(self, text: str) -> str:
-        """Rebuild a JSON text, which may have places to fill."""
+        """Rebuild a JSON text, which may contain placeholders."""
         try:
             value = json.loads(quote_places(text))
         except (ValueError, RecursionError):
@@ -195,7 +195,7 @@ class Masker:
         return json.dumps(self.json(value), ensure_ascii=False)
 
     def json(self, value: Any) -> Any:
-        """Rebuild a JSON value: only values whose names, at every level, are harmless stay."""
+        """Rebuild a JSON value with only the values whose names, at every level, are harmless."""
         return self._json(value, isinstance(value, Mapping))
 
     def _json(self, value: Any, kept: bool) -> Any:
@@ -210,7 +210,7 @@ class Masker:
         return value if value is None or isinstance(value, bool) else self._hide(value)
 
     def text(self, text: str) -> str:
-        """Rebuild a text of no known form: a DSN, or its URLs; what follows a word like ``password:`` is masked."""
+        """Rebuild a text of unknown format: a DSN, or its URLs; text after a word like ``password:`` is masked."""
         if not re.search(r"[=:]|\s", text):
             return text
         if _URL.match(text):
@@ -225,7 +225,7 @@ class Masker:
         return text[: follows.end()] + self._hide(text[follows.end() :])
 
     def setting(self, name: str, value: Any) -> Any:
-        """Rebuild one setting by which an engine is opened."""
+        """Rebuild one parameter of an engine."""
         if not isinstance(value, str):
             return self._hide(value) if is_secret(name) and not isinstance(value, bool) else value
         if not value:
@@ -256,9 +256,9 @@ class Masker:
         return self.text(content) if isinstance(content, str) else content
 
     def _plan_value(self, name: str, value: Any, path: tuple[str, ...]) -> Any:
-        """A name under ``systems`` is the user's own, and may be any word."""
+        """Names under ``systems`` are chosen by the user, and may be any word."""
         named_by_user = path in (("systems",), ("sweep",), ("tune",), ("figures",))
-        words = _WORD if isinstance(value, str) else _PASSWORD  # max_tokens = 512 is a number and no secret
+        words = _WORD if isinstance(value, str) else _PASSWORD  # max_tokens = 512 is a number, not a secret
         is_value = isinstance(value, str | int | float) and not isinstance(value, bool)
         if is_value and not named_by_user and re.search(words, name, re.IGNORECASE):
             return self._hide(value)
@@ -271,29 +271,29 @@ class Masker:
 
 
 def mask_entry(name: str, value: Any) -> Any:
-    """Return a value of the plan's ``meta`` table, or ``***`` where it may be secret."""
+    """Return a value of the plan's ``meta`` table, or ``***`` if it may be secret."""
     return Masker().plan({name: value}, ("meta",))[name]
 
 
 def mask_url(url: str) -> str:
-    """Return a URL without what may be secret in it."""
+    """Return a URL without possible secrets."""
     return Masker().url(url)
 
 
 def mask_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the settings by which an engine is opened, without what may be secret in them."""
+    """Return the parameters of an engine without possible secrets."""
     return Masker().settings(settings)
 
 
 def forms_of(secrets: Iterable[str]) -> tuple[str, ...]:
-    """Return the secrets in every encoding in which a service may repeat them, the longest first.
+    """Return the secrets in every encoding in which a service may repeat them, longest first.
 
-    Forms of under four characters are omitted: they protect nothing, and occur in any text.
+    Encodings of under four characters are omitted: they protect nothing, and occur in any text.
     """
     forms: set[str] = set()
     for secret in secrets:
         texts = {secret, unquote_plus(secret)}
-        with suppress(ValueError):  # base64, as of HTTP's basic scheme: the pair, and the password alone
+        with suppress(ValueError):  # base64, as in HTTP basic authentication: the pair, and the password
             pair = b64decode(secret, validate=True).decode()
             texts |= {pair, pair.partition(":")[2]} if pair.isprintable() else set()
         for text in texts:
@@ -306,7 +306,7 @@ def forms_of(secrets: Iterable[str]) -> tuple[str, ...]:
 
 
 def redact(text: str, forms: Iterable[str]) -> str:
-    """Return a text of others, such as a service's answer, without the secrets that it repeats."""
+    """Return a third-party text, such as a service's response, without the secrets that it repeats."""
     for form in forms:
         text = text.replace(form, MASK)
     return text
@@ -317,7 +317,7 @@ def _is_place(text: str) -> bool:
 
 
 def _read_pairs(text: str) -> list[tuple[str, str]] | None:
-    """Read ``name=value`` pairs as libpq does, with quotes and backslashes; None where the text has another form."""
+    """Read ``name=value`` pairs as libpq does, with quotes and backslashes; None if the text is not in this format."""
     pair = re.compile(r"\s*([^\s='\\]+)\s*=\s*(?:'((?:[^'\\]|\\.)*)'|((?:[^\s\\']|\\.)(?:[^\s\\]|\\.)*)?)", re.DOTALL)
     pairs, end = [], 0
     while text[end:].strip():

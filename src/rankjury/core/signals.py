@@ -1,14 +1,14 @@
-"""Signals that end a command, Ctrl-C, SIGTERM and SIGHUP: one line, an exit code and no traceback, at any moment.
+"""Signals that end a command: Ctrl-C, SIGTERM and SIGHUP give one line, an exit code and no traceback, at any time.
 
-While a command works, a signal raises KeyboardInterrupt, so that what is open is closed and what is temporary removed.
-Before, while modules are loaded, and after, there is nothing to clean up, and the process ends at once: an exception in
-the middle of an import comes out as whatever the module makes of it.
+While a command runs, a signal raises KeyboardInterrupt, so that open files are closed and temporary ones removed. While
+modules are loaded, and at the end, there is nothing to clean up, and the process exits immediately: an exception during
+an import might be caught by the imported module.
 """
 
 import os
 import signal
 
-TYPE_CHECKING = False  # this is loaded before signals can be handled, and so loads little itself
+TYPE_CHECKING = False  # imported before signals can be handled, so it imports little
 if TYPE_CHECKING:
     from types import FrameType
 
@@ -18,7 +18,7 @@ _works = False
 
 
 def install() -> None:
-    """Handle the signals of this process; those that it ignores, as under nohup, stay ignored."""
+    """Install the signal handlers; ignored signals, as under nohup, stay ignored."""
     for name in _NAMES:
         number = getattr(signal, name, None)
         if number is not None and signal.getsignal(number) in (signal.SIG_DFL, signal.default_int_handler):
@@ -26,7 +26,7 @@ def install() -> None:
 
 
 class Working:
-    """The time in which a command works: a signal raises KeyboardInterrupt, instead of ending the process."""
+    """Context of a running command: a signal raises KeyboardInterrupt instead of ending the process."""
 
     def __enter__(self) -> None:
         global _works
@@ -38,12 +38,12 @@ class Working:
 
 
 def is_ending() -> bool:
-    """Return whether a signal was received: an error after it is one of the interruption."""
+    """Return whether a signal was received, so that later errors are due to the interruption."""
     return _received is not None
 
 
 def exit_code() -> int:
-    """Return the exit code of an interrupted command: 128 and the number of the signal."""
+    """Return the exit code of an interrupted command: 128 plus the signal number."""
     return 128 + (_received or signal.SIGINT)
 
 

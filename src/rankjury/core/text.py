@@ -18,14 +18,14 @@ SNIPPETS: Registry[Callable[[Any], str]] = Registry(
     "kind of snippet", home="rankjury.reporting.writers.notebook", group="rankjury.notebook"
 )
 
-# Control characters, a carriage return that is not part of a line end, marks that break a line or change the direction
-# of text, and surrogates, which cannot be written. Tabs and line ends stay.
+# Control characters, a carriage return that is not part of a line end, characters that break a line or change the
+# direction of text, and surrogates, which cannot be written. Tabs and line ends stay.
 _INVISIBLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]|\r(?!\n)")
 
 _ZERO_WIDTH_SPACE = "&#8203;"
 _MARKDOWN = re.compile(
     r"""
-      (?P<split>             # GitHub reads these in the rendered text too, so only a split keeps them text
+      (?P<split>             # GitHub also interprets these in rendered text, so they are split
           (?<![a-z0-9_])@(?=\w) | @(?=[\w-]+\.\w)       # mention, mail address
         | \#(?=\w) | \bgh(?=-\d)                       # issue
         | :(?=//) | \bwww(?=\.)                         # address
@@ -33,7 +33,7 @@ _MARKDOWN = re.compile(
       )
     | (?P<hash> (?<![a-z0-9_]) (?=[0-9]*[a-f]) [0-9a-f]{7,40} (?![a-z0-9_]) )
     | [&<\\|*`~$]
-    | (?<![a-z0-9])_ | _(?![a-z0-9])                   # emphasis; a_b is none
+    | (?<![a-z0-9])_ | _(?![a-z0-9])                   # emphasis, but not a_b
     | \](?=[(\[:]) | (?<!\S)\#                          # link, its definition, heading
     | \A (?: > | [-+](?=\s|\Z) | -(?=-) | =(?==) | \[(?=[ x]\]) )  # quotation, list, rule, task
     | (?P<number> \A\d{1,9} [.)] (?=\s|\Z) )           # numbered list
@@ -42,18 +42,18 @@ _MARKDOWN = re.compile(
 )
 
 FORMULA_START = r"\A([=+\-@\t\r\n＝＋－＠])"
-"""Pattern, also for Polars, of the first character of a cell that a spreadsheet may run as a formula."""
+"""Pattern, also for Polars, of the first character of a cell that a spreadsheet may execute as a formula."""
 
 
 def visible(text: str, *, one_line: bool = False) -> str:
-    """Replace characters that could steer a terminal or hide in a page by visible ones.
+    """Replace characters that could control a terminal or hide text in a page by visible ones.
 
-    Control characters become their symbols (``␛``); marks that turn the direction of text and surrogates become their
+    Control characters become their symbols (``␛``); surrogates and characters that change the direction of text become
     escapes (``\\u202e``).
 
     Args:
         text: Names and messages of unknown origin.
-        one_line: Show the ends of lines and tabs as symbols, too.
+        one_line: Show line ends and tabs as symbols as well.
     """
     shown = _INVISIBLE.sub(_as_symbol, text)
     return re.sub("[\t\n\r]", _as_symbol, shown) if one_line else shown
@@ -65,10 +65,10 @@ def _as_symbol(match: re.Match[str]) -> str:
 
 
 def escape_markdown(text: str) -> str:
-    """Escape a text for Markdown, so that it is shown as it is, in one line: in a paragraph, a heading or a table.
+    """Escape a text for Markdown, so that it is shown literally, in one line: in a paragraph, a heading or a table.
 
-    Nothing in it becomes a link, image, mention, issue reference, commit, emoji, tag, emphasis, code, formula or
-    column. Only character references are used, so that it may also be put between HTML tags.
+    No part of it becomes a link, image, mention, issue reference, commit, emoji, tag, emphasis, code, formula or
+    column. Only character references are used, so the result may also be used between HTML tags.
     """
     line = " ".join(visible(text).splitlines()).strip(" \t")
     return _MARKDOWN.sub(_as_reference, line)
@@ -86,12 +86,12 @@ def _as_reference(match: re.Match[str]) -> str:
 
 
 def escape_spreadsheet(text: str) -> str:
-    """Put an apostrophe before a text that a spreadsheet would run as a formula (OWASP, CSV injection)."""
+    """Put an apostrophe before a text that a spreadsheet would execute as a formula (OWASP, CSV injection)."""
     return re.sub(FORMULA_START, r"'\1", text)
 
 
 def render_snippet(kind: str, value: object) -> str:
-    """Return a value as HTML for another page: no script, no style beyond its own, everything escaped."""
+    """Return a value as an HTML fragment: no script, only its own styles, everything escaped."""
     return SNIPPETS.get(kind)(value)
 
 

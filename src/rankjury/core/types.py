@@ -2,11 +2,11 @@
 
 All are frozen and their arrays read-only. Rows are grouped by query (CSR: the rows of the i-th query are
 ``starts[i]:starts[i + 1]``). Ids are compared as strings; whole-number ids keep their type and equal their decimal
-form. Items that are row numbers, because vectors came without ids, have the type ``ROW_NUMBER``: they equal their
-decimal form too, but with equal scores they are ordered as numbers, 2 before 10 (``sort_key``).
+text. Row numbers as items, of vectors without ids, have the type ``ROW_NUMBER``: they also equal their decimal text,
+but ties between them are ordered as numbers, 2 before 10 (``sort_key``).
 
-Small blocks keep their arrays within the processor's cache, which saves more time than the threads. No result depends
-on the size of a block or on the number of threads.
+Small blocks keep their arrays within the processor's cache, which saves more time than threads do. Results do not
+depend on the block size or the number of threads.
 """
 
 import os
@@ -28,7 +28,7 @@ Matrix = NDArray[np.floating]
 
 
 def listed(names: pl.Series | list[str], most: int = 5) -> str:
-    """Return the first few names, and how many more there are."""
+    """Return the first few names and the total number."""
     more = f" … ({len(names):,} in all)" if len(names) > most else ""
     return ", ".join(shorten(str(name)) for name in names[:most]) + more
 
@@ -47,7 +47,7 @@ def as_floats(values: NDArray[np.generic], where: str) -> Matrix:
     if values.dtype.kind != "f":
         return values.astype(np.float32 if values.dtype.itemsize <= 2 else np.float64)
     if values.dtype.itemsize > 8:
-        with np.errstate(over="ignore"):  # what is too large becomes infinite, and is named as such
+        with np.errstate(over="ignore"):  # overflow becomes infinite, which is reported as such
             return values.astype(np.float64)
     return values.astype(values.dtype.newbyteorder("="), copy=False)
 
@@ -81,7 +81,7 @@ def ids_and_rows(ids: Any, values: Any, where: str) -> tuple[pl.Series, Matrix]:
     for row, vector in enumerate(values) if isinstance(values, list) else ():
         if isinstance(vector, Mapping | str):
             found = f"the vector of {shorten(names[row], quoted=True)} is of type {type(vector).__name__}"
-            hint = "Make Vectors of each space: {id: vectors[id][space] …}." if isinstance(vector, Mapping) else None
+            hint = "Create Vectors for each space: {id: vectors[id][space] …}." if isinstance(vector, Mapping) else None
             raise DataError(found, where=where, expected="a list or an array of numbers", hint=hint)
     try:
         array = np.asarray(values)
@@ -96,23 +96,23 @@ def ids_and_rows(ids: Any, values: Any, where: str) -> tuple[pl.Series, Matrix]:
 
 
 WHOLE = 1 << 62
-"""The ``depth`` of a ranking whose lists hold all candidates."""
+"""``depth`` of a ranking whose lists contain all candidates."""
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 _ROWS_AT_ONCE = 1 << 14
 ROW_NUMBER = pl.UInt32
-"""The type of items that are called by the number of their row. Whole-number ids that were given are 64-bit."""
+"""Type of items that are row numbers. Whole-number ids from the user are 64-bit."""
 
 
 def sort_key(ids: pl.Series) -> pl.Series:
-    """Return what ids are sorted by: row numbers as numbers, all other ids as strings."""
+    """Return the sort key of ids: row numbers as numbers, all other ids as strings."""
     return ids if ids.dtype == ROW_NUMBER else ids.cast(pl.String)
 
 
 def freeze(instance: object) -> None:
-    """Make the arrays of an instance read-only: views of them, since the arrays may be the caller's."""
+    """Make the arrays of an instance read-only, as views, since the arrays may belong to the caller."""
     for name, value in list(vars(instance).items()):
         if isinstance(value, np.ndarray) and value.flags.writeable:
             view = value.view()
@@ -129,7 +129,7 @@ class ReadOnlyArrays:
 
 @dataclass(frozen=True, eq=False)
 class Runs(ReadOnlyArrays):
-    """For each query how many items there are of each grade, best first (CSR)."""
+    """Number of items of each grade per query, best first (CSR)."""
 
     starts: Ints
     grades: Floats
@@ -138,25 +138,25 @@ class Runs(ReadOnlyArrays):
 
 @dataclass(frozen=True, eq=False)
 class Gold(ReadOnlyArrays):
-    """For each query its judged items with a grade."""
+    """Judged items with grades, by query."""
 
     queries: pl.Series
     starts: Ints
     items: pl.Series
     grades: Floats
     relevant_from: float | None = None
-    """The grade from which an item counts as relevant; None: any grade above zero."""
+    """Lowest relevant grade; None: any grade above zero."""
     ordered: bool = False
-    """A grade is a place in a list (the best item has the highest), so that the gold can be cut at k."""
+    """Grades are positions in a list (the best item has the highest), so that the gold can be cut at k."""
     complete: bool = False
-    """Whatever is not listed was looked at, and is not relevant."""
+    """All unlisted items count as judged and not relevant."""
     counted: Runs | None = None
-    """How many items of each grade there are in all, where only those are listed that a certain ranking names."""
+    """Number of items of each grade in total, if only the items of one ranking are listed."""
     lookup: Callable[["Ranking"], "Gold"] | None = field(default=None, repr=False)
-    """Makes such a gold for a ranking, where there are too many items to list; until then none is listed."""
+    """Creates the gold for one ranking, if there are too many items to list; until then none is listed."""
     source: str = "gold"
     highest_of_whole: float | None = None
-    """The highest grade of the gold that this one is a part of; None where it is whole."""
+    """Highest grade of the complete gold, if this is a part of one; else None."""
 
     def __len__(self) -> int:
         return len(self.queries)
@@ -170,22 +170,22 @@ class Gold(ReadOnlyArrays):
 
     @cached_property
     def remembered(self) -> dict[str, Any]:
-        """Cache of what judging derives from the gold alone, by name: all systems are judged against the same gold."""
+        """Cache of values derived from the gold, by name: all systems are judged against the same gold."""
         return {}
 
     @cached_property
     def item_places(self) -> tuple[pl.Series, Ints]:
-        """The distinct judged items as strings, ascending, and the place of each row's item among them."""
+        """Distinct judged items as strings, ascending, and for each row the position of its item among them."""
         items = self.items.cast(pl.String)
         ids = items.unique().sort()
         return ids, places_in(ids, items)
 
     def against(self, ranking: "Ranking") -> "Gold":
-        """Return the gold with all items listed that matter to this ranking."""
+        """Return the gold with all items listed that this ranking needs."""
         return self if self.lookup is None else self.lookup(ranking)
 
     def part(self, kept: Bools) -> "Gold":
-        """Return some of the rows; queries that have none of them are omitted."""
+        """Return some of the rows; queries without any of them are omitted."""
         lengths = np.diff(np.concatenate(([0], np.cumsum(kept)))[self.starts])
         filled = lengths > 0
         starts = np.concatenate(([0], np.cumsum(lengths[filled])))
@@ -194,15 +194,15 @@ class Gold(ReadOnlyArrays):
         return replace(self, queries=queries, starts=starts, items=items, grades=grades, highest_of_whole=highest)
 
     def frame(self) -> pl.DataFrame:
-        """Return the judgments as a Polars frame: query_id, item_id, grade."""
+        """Return the judgments as a Polars frame with query_id, item_id and grade."""
         return _frame(self, "grade", self.grades)
 
 
 @dataclass(frozen=True, eq=False)
 class Ranking(ReadOnlyArrays):
-    """For each query its retrieved items, as given; ``judge`` orders them by score.
+    """Retrieved items by query, in input order; ``judge`` orders them by score.
 
-    ``scores`` is None where the given order is the ranking.
+    ``scores`` is None if the input order is the ranking.
     """
 
     queries: pl.Series
@@ -211,18 +211,18 @@ class Ranking(ReadOnlyArrays):
     scores: Floats | None
     source: str = "ranking"
     seconds: Floats | None = None
-    """Time each query took, where it was measured."""
+    """Search time of each query, if measured."""
     notes: tuple[str, ...] = ()
-    """Notes on how it was made, reported with all that is computed from it."""
+    """Notes on how the ranking was made, reported with all results computed from it."""
     ranks_only: bool = False
-    """``scores`` give the order and its ties only: they are negative ranks or levels, and are shown nowhere."""
+    """Scores only give the order and its ties: they are negative ranks or levels, and are not shown."""
     depth: int | None = None
-    """Lists hold the first so many of a query's candidates, or all where these are fewer (``WHOLE``: all of them);
-    None: not known, as of a file."""
+    """Maximum list length if lists contain the best candidates of each query (``WHOLE``: all of them);
+    None: unknown, as for a file."""
     same_ids: bool = False
-    """Its items are of the catalogue that the gold's are of, so that ids cannot be spelled differently."""
+    """Its items come from the same catalogue as the gold's, so that ids cannot be spelled differently."""
     fallback: Bools | None = None
-    """Which queries something else than the system answered, such as popularity: their scores are not its own."""
+    """Queries answered by a fallback, such as popularity, instead of the system itself."""
 
     def __len__(self) -> int:
         return len(self.queries)
@@ -232,11 +232,11 @@ class Ranking(ReadOnlyArrays):
 
     @cached_property
     def has_scores(self) -> bool:
-        """Whether the scores say more than the order.
+        """Whether the scores contain more information than the order.
 
-        They do not where none were given, where the maker of the ranking says so (``ranks_only``), or where those of
-        every query are −1, −2 … or 0, −1 …: ranks, as a list without scores is read and as services without scores
-        are. Lists of one item tell 0 from no rank, so that at least one must be longer.
+        They do not if there are none, if the creator of the ranking declares so (``ranks_only``), or if those of every
+        query are −1, −2 … or 0, −1 …: ranks, as for a list or a service without scores. A list of one item cannot
+        distinguish score 0 from a rank, so at least one must be longer.
         """
         if self.scores is None or self.ranks_only:
             return False
@@ -250,7 +250,7 @@ class Ranking(ReadOnlyArrays):
         return not (lengths.max() > 1 and np.array_equal(ordered, -ranks))
 
     def frame(self) -> pl.DataFrame:
-        """Return the ranking as a Polars frame: query_id, item_id, score (falling with the place if none was given)."""
+        """Return the ranking as a frame with query_id, item_id and score (if there is none, a descending one)."""
         scores = self.scores
         if scores is None:
             scores = -1.0 - segments_within(self.starts).astype(np.float64)
@@ -264,8 +264,8 @@ class Vectors:
     Args:
         ids: Strings or whole numbers, in a list, an array or a Series; or a dict of id to vector, without ``values``.
         values: A matrix of numbers with one row per id.
-        source: The name that errors and reports show.
-        numbered: Whether the ids are the numbers of the rows, as those of vectors that came without ids.
+        source: The name in errors and reports.
+        numbered: Whether the ids are row numbers, because the vectors have no ids.
 
     Raises:
         DataError: An id is missing or a duplicate, there are more or fewer ids than rows, or a number is not finite.
@@ -275,7 +275,7 @@ class Vectors:
     """
 
     ids: pl.Series
-    values: Matrix = None  # type: ignore[assignment] # a dict holds both
+    values: Matrix = None  # type: ignore[assignment] # a dict contains both
     source: str = "vectors"
     numbered: bool = False
 
@@ -294,7 +294,7 @@ class Vectors:
         freeze(self)
 
     def check(self) -> Self:
-        """Return the same, or raise an error that names the ids that are duplicates or have numbers not finite."""
+        """Return the same vectors, or raise an error that names ids that are duplicates or have non-finite numbers."""
         where, names, numbers = self.source, self.ids, self.values
         duplicates = names.filter(names.is_duplicated()).unique(maintain_order=True)
         if len(duplicates):
@@ -306,7 +306,7 @@ class Vectors:
                 f"NaN or infinite numbers in the vectors of {listed(names.gather(rows))}",
                 where=where,
                 expected="finite numbers",
-                hint="Embed those texts again, or leave them out.",
+                hint="Embed those texts again, or remove them.",
             )
         return self
 
@@ -322,18 +322,18 @@ class Vectors:
 
     @cached_property
     def items(self) -> pl.Series:
-        """The ids as items of a ranking: row numbers where the vectors came without ids."""
+        """The ids as items of a ranking: row numbers if the vectors have no ids."""
         numbers = self.ids.cast(ROW_NUMBER, strict=False) if self.numbered else self.ids
         return self.ids if numbers.null_count() else numbers
 
     @cached_property
     def places(self) -> Ints:
-        """The place of each row in the order of ids, from 0, which decides between equal scores."""
+        """Rank of each row in the order of ids, from 0, for breaking ties."""
         return sort_key(self.items).rank("ordinal").cast(pl.Int64).to_numpy() - 1
 
     @check_arguments
     def rows_of(self, ids: pl.Series) -> Ints:
-        """Return the row of each of these ids, −1 where there is none."""
+        """Return the row of each of these ids, −1 for unknown ids."""
         return places_in(self.ids, ids)
 
     @check_arguments
@@ -349,7 +349,7 @@ def segments_within(starts: Ints) -> Ints:
 
 
 def places_in(known: pl.Series, wanted: pl.Series) -> Ints:
-    """Return the place of each wanted id among the known ones, −1 where there is none."""
+    """Return the position of each wanted id among the known ones, −1 if missing."""
     if wanted.dtype.is_nested():
         raise DataError(f"the ids are of type {wanted.dtype}", expected="strings or whole numbers")
     if known.dtype != wanted.dtype:
@@ -362,7 +362,7 @@ def places_in(known: pl.Series, wanted: pl.Series) -> Ints:
 
 
 def gathered(starts: Ints, rows: Ints) -> tuple[Ints, Ints]:
-    """Return some segments one after the other: their CSR starts, and the places of their entries."""
+    """Return selected segments one after the other: their CSR starts, and the positions of their entries."""
     lengths = np.diff(starts)[rows]
     found = np.concatenate(([0], np.cumsum(lengths))).astype(np.int64)
     return found, np.repeat(starts[:-1][rows], lengths) + segments_within(found)
@@ -380,7 +380,7 @@ ROWS_PER_BLOCK = 1 << 18
 
 
 def cut_into_blocks(starts: Ints, rows_per_block: int | None = None) -> list[tuple[int, int]]:
-    """Return ranges of whole segments (first, past the last) of about so many rows each."""
+    """Return ranges of whole segments (first, last + 1) of about ``rows_per_block`` rows each."""
     size = rows_per_block or ROWS_PER_BLOCK
     segments = starts.size - 1
     bounds = np.searchsorted(starts, np.arange(size, int(starts[-1]), size))
@@ -389,13 +389,13 @@ def cut_into_blocks(starts: Ints, rows_per_block: int | None = None) -> list[tup
 
 
 def cut_rows(rows: int, rows_per_block: int | None = None) -> list[tuple[int, int]]:
-    """Return ranges of rows (first, past the last), whatever segments they belong to."""
+    """Return ranges of rows (first, last + 1), independent of segments."""
     size = rows_per_block or ROWS_PER_BLOCK
     return [(first, min(first + size, rows)) for first in range(0, rows, size)]
 
 
 def in_threads(work: Callable[[int, int], Result], parts: list[tuple[int, int]]) -> Iterator[Result]:
-    """Yield the results of the parts, in their order."""
+    """Yield the results of the parts in their order, computed in threads."""
     if len(parts) < 2 or threads() < 2:
         yield from (work(first, last) for first, last in parts)
         return
@@ -404,28 +404,28 @@ def in_threads(work: Callable[[int, int], Result], parts: list[tuple[int, int]])
 
 
 def threads() -> int:
-    """Return the number of threads: that of RANKJURY_THREADS, or else of the cores."""
+    """Return the number of threads: RANKJURY_THREADS, or the number of cores."""
     given = os.environ.get("RANKJURY_THREADS", "")
     return int(given) if given.isdigit() and int(given) else os.cpu_count() or 1
 
 
 @dataclass(frozen=True, eq=False)
 class Background(ReadOnlyArrays):
-    """Training data of recommenders: popularity of items and histories of users, without the future."""
+    """Training data of recommenders: item popularity and user histories, without the test period."""
 
     items: pl.Series
-    """The catalogue's ids, ascending; codes below are places in it."""
+    """Ids of the catalogue, ascending; item codes are positions in it."""
     popularity: Ints
-    """How many users took each item in training."""
+    """Number of training users per item."""
     n_users: int
-    """How many users trained."""
+    """Number of training users."""
     users: pl.Series
-    """The ids of users, ascending."""
+    """User ids, ascending."""
     starts: Ints
     history: Ints
-    """What each user took in training: codes of items, ascending (CSR with ``starts``)."""
+    """Training items of each user: codes of items, ascending (CSR with ``starts``)."""
     features: Mapping[str, Matrix] = field(default_factory=dict)
-    """By name, such as genre: a row an item; a row of zeros is unknown."""
+    """Item features by name, such as genre: one row per item; a row of zeros is unknown."""
 
     @cached_property
     def remembered(self) -> dict[str, tuple[object, Any]]:
@@ -433,11 +433,11 @@ class Background(ReadOnlyArrays):
         return {}
 
     def histories(self, queries: pl.Series) -> tuple[Ints, Ints]:
-        """Return the items that each of these users took: CSR starts and codes; none of an unknown user."""
+        """Return the training items of these users: CSR starts and codes; empty for unknown users."""
         cached_queries, found = self.remembered.get("histories", (None, None))
         if not isinstance(cached_queries, pl.Series) or not cached_queries.equals(queries):
             rows = places_in(self.users, queries.cast(pl.String))
-            rows = np.where(rows < 0, len(self.users), rows)  # an unknown user has an empty segment, behind the others
+            rows = np.where(rows < 0, len(self.users), rows)  # unknown users get the empty last segment
             starts, places = gathered(np.append(self.starts, self.starts[-1]), rows)
             found = starts, self.history[places]
             self.remembered["histories"] = queries, found
@@ -446,13 +446,13 @@ class Background(ReadOnlyArrays):
 
 @dataclass(frozen=True, eq=False)
 class Lists(ReadOnlyArrays):
-    """The first items of each query, in order."""
+    """Top items of each query, in order."""
 
     codes: Ints
-    """Queries × depth: places in the background's items; −1 where there is none, or none of the catalogue."""
+    """Queries × depth: positions in the background's items; −1 for no item, or an item outside of the catalogue."""
     starts: Ints
     history: Ints
-    """What each query's user took in training (CSR)."""
+    """Training items of each query's user (CSR)."""
     background: Background
 
     def first(self, k: int | None) -> Ints:
@@ -461,7 +461,7 @@ class Lists(ReadOnlyArrays):
 
 
 def checked_background(given: object, where: str) -> Background | None:
-    """Return the background, and refuse anything else, such as a task, which only has one."""
+    """Return the background; refuse any other type, such as a task, which only has one."""
     if given is None or isinstance(given, Background):
         return given
     raise UsageError(f"a background of type {type(given).__name__}", where=where, expected="background=task.background")

@@ -1,1 +1,1 @@
-"""Measures: spelling, conventions, dialects of other tools, and the metrics themselves."""
+"""Measures: their spelling, conventions, the dialects of other tools, and the metric functions."""

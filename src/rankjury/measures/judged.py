@@ -1,4 +1,4 @@
-"""Judged rankings: a ranking with the gold looked up, and the array work that judging and metrics share."""
+"""Judged rankings: rankings joined with the gold, and array functions shared by judging and metrics."""
 
 import math
 from collections.abc import Iterator
@@ -31,7 +31,7 @@ _MOST_LAID_OUT = 1 << 22
 
 @dataclass(frozen=True, eq=False)
 class TieGroups:
-    """Runs of equal scores: the query's row, and the first and last rank that share a score."""
+    """Groups of equal scores: the row of the query, and the first and last rank of the group."""
 
     row: Ints
     first: Ints
@@ -41,15 +41,15 @@ class TieGroups:
         freeze(self)
 
     def queries_tied_at(self, k: int) -> int:
-        """Return how many queries have the same score at ranks k and k + 1."""
+        """Return the number of queries with the same score at ranks k and k + 1."""
         return int(np.unique(self.row[(self.first <= k) & (k < self.last)]).size)
 
 
 @dataclass(frozen=True, eq=False)
 class Judged:
-    """A ranking with the gold looked up: all that metrics look at.
+    """A ranking joined with the gold: the input of all metrics.
 
-    Sparse: only judged items that were retrieved are held, as parallel arrays sorted by (row, rank). Row i is the
+    Sparse: only judged items that were retrieved are stored, as parallel arrays sorted by (row, rank). Row i is the
     i-th gold query in ascending order of id, whether it was retrieved or not.
     """
 
@@ -59,30 +59,30 @@ class Judged:
     grade: Floats
     tie_first: Ints
     tie_last: Ints
-    """First and last rank of the group of equal scores that the item stands in (its own rank where it is alone)."""
+    """First and last rank of the item's group of equal scores (its rank if no other item has its score)."""
     gold_index: Ints
-    """Which row of the Gold's arrays the item is."""
+    """Row of the item in the arrays of the Gold."""
     place: Ints | None
-    """Place in the query's gold, best grade first, equal grades by id; None unless requested."""
+    """Position in the query's gold, best grade first, equal grades by id; None unless requested."""
     depth: Ints
-    """How many items were retrieved for each query."""
+    """Number of items retrieved for each query."""
     present: Bools
-    """Whether the ranking has the query at all."""
+    """Whether the ranking contains the query."""
     gold_starts: Ints
     gold_grades: Floats
-    """The gold's grades, best first within each query (CSR with ``gold_starts``)."""
+    """Grades of the gold, best first within each query (CSR with ``gold_starts``)."""
     relevant_from: float | None
     gold_has_order: bool
-    """Grades give an order: no two items of a query share one, or they are places of a list."""
+    """The grades define an order: no two items of a query share one, or they are positions in a list."""
     ties: TieGroups
     counted: Runs | None = None
-    """The gold's grades by number, where they are too many to be held one by one: ``parts`` lays them out."""
+    """Number of gold items per grade, if these are too many for ``gold_grades``: ``parts`` expands them."""
     whole: "Judged | None" = None
-    """What these queries are a part of."""
+    """The complete result, if this is a part of one."""
     lists: Lists | None = None
-    """The lists that were shown, where a measure looks at them."""
+    """The top lists, for measures that need them."""
     highest_of_whole: float | None = None
-    """The highest grade of the whole gold, where only some of its items are held: a slice has the same scale."""
+    """Highest grade of the complete gold, if only some of its items are used: slices have the same scale."""
 
     def __post_init__(self) -> None:
         freeze(self)
@@ -92,12 +92,12 @@ class Judged:
 
     @cached_property
     def gold_rows(self) -> Ints:
-        """The query row of each entry of ``gold_grades``."""
+        """Row of the query of each entry of ``gold_grades``."""
         return np.repeat(np.arange(len(self)), np.diff(self.gold_starts))
 
     @cached_property
     def gold_places(self) -> Ints:
-        """The place (from 1) of each entry of ``gold_grades`` within its query."""
+        """Position (from 1) of each entry of ``gold_grades`` within its query."""
         return segments_within(self.gold_starts) + 1
 
     @cached_property
@@ -107,7 +107,7 @@ class Judged:
 
     @cached_property
     def highest(self) -> float:
-        """The highest grade of any query's gold, 0 where there is none above; of a part, that of the whole gold."""
+        """Highest grade of the complete gold, or 0 if none is above 0."""
         if self.whole is not None:
             return self.whole.highest
         if self.highest_of_whole is not None:
@@ -116,7 +116,7 @@ class Judged:
         return float(grades.max(initial=0.0))
 
     def parts(self) -> Iterator["Judged"]:
-        """Yield some queries at a time, with the gold's grades one by one; all at once where they are so already."""
+        """Yield parts of the queries with the gold's grades expanded; everything at once if they already are."""
         if self.counted is None or self.whole is not None:
             yield self
             return
@@ -129,7 +129,7 @@ class Judged:
             first = last
 
     def _hits(self, chosen: Any, *without: str) -> dict[str, Any]:
-        """Return the arrays of the judged items that were retrieved, by name, with only the chosen ones."""
+        """Return the arrays of the retrieved judged items, by name, restricted to the chosen ones."""
         names = {"row", "rank", "grade", "tie_first", "tie_last", "gold_index", "place"}.difference(without)
         arrays = {name: getattr(self, name) for name in names}
         return {name: None if array is None else array[chosen] for name, array in arrays.items()}
@@ -157,15 +157,15 @@ class Judged:
         )
 
     def cut_gold(self, k: int, *, tied: bool = False) -> "Judged":
-        """Return the same ranking judged against the k best gold items of each query only.
+        """Return the same ranking, judged only against the k best gold items of each query.
 
-        ``tied``: against all whose grade is the k-th's or better. Else equal grades go by id.
+        ``tied``: all items with at least the k-th grade count. Otherwise equal grades are ordered by id.
         """
         if tied and self.counted is not None:
             return self._cut_counted(k, self.counted)
         if tied:
             lengths = np.diff(self.gold_starts)
-            kth = self.gold_starts[:-1] + np.minimum(lengths, k) - 1  # the last where there are fewer
+            kth = self.gold_starts[:-1] + np.minimum(lengths, k) - 1  # the last if there are fewer
             lowest = np.where(lengths > 0, np.append(self.gold_grades, np.inf)[kth], np.inf)
             return self.select(self.grade >= lowest[self.row], self.gold_grades >= lowest[self.gold_rows])
         if self.place is None:
@@ -173,13 +173,13 @@ class Judged:
         return self.select(self.place <= k, self.gold_places <= k)
 
     def select(self, hits: Bools, gold: Bools) -> "Judged":
-        """Return it with some of the judged items that were retrieved, and some of the gold's grades."""
+        """Return the result with some of the retrieved judged items, and some of the gold's grades."""
         starts, grades = np.concatenate(([0], np.cumsum(gold)))[self.gold_starts], self.gold_grades[gold]
         arrays = self._hits(np.flatnonzero(hits))
         return replace(self, **arrays, gold_starts=starts, gold_grades=grades, highest_of_whole=self.highest)
 
     def without_empty(self) -> "Judged":
-        """Return it without the queries that have no gold."""
+        """Return the result without queries that have no gold."""
         has_gold = np.diff(self.gold_starts) > 0
         number, tied = np.cumsum(has_gold) - 1, has_gold[self.ties.row]
         return replace(
@@ -193,7 +193,7 @@ class Judged:
         )
 
     def _cut_counted(self, k: int, runs: Runs) -> "Judged":
-        """Cut a gold whose grades are counted: runs that begin after the k-th item count none."""
+        """Cut a gold given as counts per grade: grades after the k-th item count no items."""
         total, lengths = np.concatenate(([0], np.cumsum(runs.counts))), np.diff(runs.starts)
         query = np.repeat(np.arange(len(self)), lengths)
         before = total[:-1] - np.repeat(total[runs.starts[:-1]], lengths)
@@ -212,13 +212,13 @@ TieRule = Literal["id", "id-desc", "order"]
 class RowOrder:
     """Rows of CSR segments in descending order of value.
 
-    Sorted rows keep to their segment, so a *position* (index into the sorted order) and a row index belong to the
-    same segment. ``order`` is None where the rows already were in order, as they mostly are.
+    Sorted rows stay in their segment, so a *position* (index into the sorted order) and a row index belong to the same
+    segment. ``order`` is None if the rows are already sorted, which is the usual case.
     """
 
     order: Ints | None
     first: Ints
-    """First position of each group of equal values (groups of two and more)."""
+    """First position of each group of equal values (two or more)."""
     last: Ints
 
     @cached_property
@@ -228,7 +228,7 @@ class RowOrder:
         return inverse
 
     def tie_group(self, positions: Ints) -> Ints:
-        """Return the group of equal values of each position, −1 where it is alone."""
+        """Return the group of equal values of each position, −1 for unique values."""
         if self.first.size == 0:
             return np.full(positions.size, -1)
         group = np.searchsorted(self.first, positions, side="right") - 1
@@ -236,7 +236,7 @@ class RowOrder:
         return np.where(alone, -1, group)
 
     def tie_bounds(self, positions: Ints) -> tuple[Ints, Ints]:
-        """Return the first and last position of each position's group of equal values; itself where it is alone."""
+        """Return the first and last position of each position's group of equal values; itself for unique values."""
         group = self.tie_group(positions)
         tied = group >= 0
         first, last = positions.copy(), positions.copy()
@@ -244,7 +244,7 @@ class RowOrder:
         return first, last
 
     def resolved(self, rows: Ints, rule: TieRule, ids: pl.Series) -> Ints:
-        """Return the final positions of these rows, equal values ordered by ``rule``; only their groups are sorted."""
+        """Return the final positions of these rows, ties broken by ``rule``; only tied groups are sorted."""
         positions = rows if self.order is None else self._inverse[rows]
         groups = self.tie_group(positions)
         wanted = np.unique(groups[groups >= 0])
@@ -271,7 +271,7 @@ class RowOrder:
 
 
 def order_rows(starts: Ints, values: Floats | None, *, single: bool = False) -> RowOrder:
-    """Sort the rows of each segment by value, descending; None: they stand in order and never tie.
+    """Sort the rows of each segment by value, descending; None: they are in order, without ties.
 
     ``single`` compares the values as 32-bit numbers.
     """
@@ -283,7 +283,7 @@ def order_rows(starts: Ints, values: Floats | None, *, single: bool = False) -> 
         low, high = int(starts[first]), int(starts[last])
         block: NDArray[np.floating] = values[low:high]
         if single:
-            with np.errstate(over="ignore"):  # as C casts: what is too large becomes infinite
+            with np.errstate(over="ignore"):  # like a C cast, overflow becomes infinite
                 block = block.astype(np.float32)
         order, *ties = _order_block(starts[first : last + 1] - low, block)
         return None if order is None else order + low, ties[0] + low, ties[1] + low
@@ -300,7 +300,7 @@ def order_rows(starts: Ints, values: Floats | None, *, single: bool = False) -> 
 
 
 def _order_block(starts: Ints, values: NDArray[np.floating]) -> tuple[Ints | None, Ints, Ints]:
-    """Return the permutation if one is needed, and first and last position of each group of equal values."""
+    """Return the permutation, if one is needed, and first and last position of each group of equal values."""
     inner = starts[1:-1]
     boundaries = inner[(inner > 0) & (inner < values.size)] - 1
     rises = values[1:] > values[:-1]
@@ -318,10 +318,10 @@ def _order_block(starts: Ints, values: NDArray[np.floating]) -> tuple[Ints | Non
 
 
 def _sort_unsorted(starts: Ints, values: NDArray[np.floating], rises: Bools) -> Ints:
-    """Return the permutation that sorts each segment that is not yet in order.
+    """Return the permutation that sorts each unsorted segment.
 
-    One sort of all values, then one of (segment, place in that sort) packed into 64 bits: both run at the speed of
-    sorting plain numbers, which a sort on two columns does not.
+    One sort of all values, then one of (segment, rank in that sort) packed into 64 bits: both run at the speed of
+    sorting plain numbers, which a sort by two columns does not.
     """
     segment_of_rise = np.searchsorted(starts, np.flatnonzero(rises), side="right") - 1
     unsorted = np.unique(segment_of_rise)
@@ -336,13 +336,13 @@ def _sort_unsorted(starts: Ints, values: NDArray[np.floating], rises: Bools) -> 
 
 
 HIGHEST_SUMMED = 1e300
-"""Of grades up to this, the sum of 10^8 is still a float."""
+"""The sum of 10^8 grades up to this value is still a finite float."""
 NEGATIVE = Option("negative", "an item of a grade below 0 is unjudged, or judged not relevant", ("unjudged", "judged"))
-REL = Option("rel", "grade from which an item is relevant (otherwise the gold's own: any grade above 0)")
+REL = Option("rel", "lowest relevant grade (default: that of the gold, any grade above 0)")
 
 
 def is_relevant(grades: Floats, rel: float | None, judged: Judged) -> Bools:
-    """Return which of these grades are relevant: ``rel`` and better, else the gold's own threshold, else above zero."""
+    """Return which of these grades are relevant: at least ``rel``, else the gold's threshold, else above zero."""
     threshold = judged.relevant_from if rel is None else rel
     return grades > 0 if threshold is None else grades >= threshold
 
@@ -352,34 +352,34 @@ def check_highest(judged: Judged, highest: float, expected: str, hint: str | Non
     if judged.highest <= highest:
         return
     above = np.flatnonzero(judged.gold_grades > highest)
-    if above.size:  # none, where only some queries or items of the gold are looked at here
+    if above.size:  # empty if the grade is not among these queries or items
         query, grade = judged.queries[int(judged.gold_rows[above[0]])], judged.gold_grades[above[0]]
         raise DataError(f"query {query!r} has an item of grade {grade:g}", where="gold", expected=expected, hint=hint)
 
 
 def relevant(judged: Judged, rel: float | None) -> Bools:
-    """Return which of the judged retrieved items are relevant."""
+    """Return which of the retrieved judged items are relevant."""
     return is_relevant(judged.grade, rel, judged)
 
 
 def within(judged: Judged, k: int | None) -> Bools:
-    """Return which of the judged retrieved items are at rank k or better."""
+    """Return which of the retrieved judged items are at rank k or better."""
     return np.ones(judged.rank.size, bool) if k is None else judged.rank <= k
 
 
 def sum_by_row(judged: Judged, where: Bools, weights: Floats | None = None) -> Floats:
-    """Return the sums of the weights (or counts) of the chosen items by query, added in order of rank."""
+    """Return the sum of weights (or the count) of the chosen items per query, added in rank order."""
     chosen = None if weights is None else weights[where]
     return np.bincount(judged.row[where], chosen, minlength=len(judged)).astype(np.float64)
 
 
 def count_hits(judged: Judged, k: int | None, rel: float | None) -> Floats:
-    """Return how many relevant items each query has within the cut-off."""
+    """Return the number of relevant items in the top k of each query."""
     return sum_by_row(judged, relevant(judged, rel) & within(judged, k))
 
 
 def count_relevant(judged: Judged, rel: float | None) -> Floats:
-    """Return how many relevant items the gold has for each query; computed once for each threshold."""
+    """Return the number of relevant items in the gold of each query; computed once per threshold."""
     if rel not in judged.relevant_counts:
         starts, grades, numbers = judged.gold_starts, judged.gold_grades, None
         if judged.counted is not None:
@@ -393,12 +393,12 @@ def count_relevant(judged: Judged, rel: float | None) -> Floats:
 
 
 def cut_or_depth(judged: Judged, k: int | None) -> Floats:
-    """Return the cut-off of each query: k, or where there is none, how many were retrieved."""
+    """Return the cut-off of each query: k, or the number retrieved if there is none."""
     return judged.depth.astype(np.float64) if k is None else np.full(len(judged), float(k))
 
 
 def divide(numerator: NDArray[np.number], denominator: NDArray[np.number]) -> Floats:
-    """Return the quotient, and 0 where nothing is divided by nothing."""
+    """Return the quotient, with 0 / 0 = 0."""
     quotient: Floats = np.divide(numerator, denominator, out=np.zeros(numerator.size), where=denominator > 0)
     return quotient
 
@@ -414,12 +414,12 @@ def nth_in_row(rows: Ints) -> Floats:
 
 @lru_cache(maxsize=8)
 def discounts(up_to: int) -> Floats:
-    """Return log2(rank + 1) at index ``rank``; by the C library, whose last digit the other tools share."""
+    """Return log2(rank + 1) at index ``rank``, computed by the C library for the same last digit as other tools."""
     return np.array([math.inf, *(math.log2(rank + 1) for rank in range(1, up_to + 1))])
 
 
 def running_count(judged: Judged, chosen: Bools) -> Floats:
-    """Return how many chosen items of the same query are at each item's rank or above."""
+    """Return the number of chosen items of the same query at each item's rank or above."""
     total = np.cumsum(chosen)
     starts = np.searchsorted(judged.row, np.arange(len(judged)))
     before = np.concatenate(([0], total))[starts]
@@ -427,6 +427,6 @@ def running_count(judged: Judged, chosen: Bools) -> Floats:
 
 
 def ties_option(choice: str, about: str) -> Option:
-    """Return the common option ``ties`` with one more choice, which the judge need not know."""
+    """Return the common option ``ties`` with an additional choice, which only the metric implements."""
     ties = next(option for option in COMMON_OPTIONS if option.name == "ties")
     return Option("ties", f"{ties.about}; {choice}: {about}", (*ties.choices, choice))

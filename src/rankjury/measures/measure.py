@@ -1,8 +1,8 @@
-"""Measures: a metric with all its conventions, as a value that prints as its own spelling and parses back.
+"""Measures: a metric with all its conventions, as a value that is printed and parsed as its spelling.
 
     ndcg@10    ndcg(gain=exp)@5    recall(over=k)@5    ap(over=found)@10    precision(rel=4)@10
 
-Only what differs from the metric's default is printed, in the order in which the metric declares its options.
+Only options that differ from the metric's default are printed, in the order in which the metric declares them.
 """
 
 import re
@@ -17,7 +17,7 @@ from rankjury.core.types import Floats
 from rankjury.core.validation import check_arguments, check_fields
 from rankjury.errors import UnknownName, UsageError, shorten
 
-_LARGEST_CUT = 2**31 - 1  # positions are counted in 32 bits where lists are kept
+_LARGEST_CUT = 2**31 - 1  # positions in stored lists are 32-bit
 Value = str | float | None
 Cut = Literal["optional", "required", "none"]
 Aggregate = Literal["mean", "sum", "geometric"]
@@ -25,7 +25,7 @@ Aggregate = Literal["mean", "sum", "geometric"]
 
 @dataclass(frozen=True)
 class Option:
-    """One convention: a choice among names (the first is the default), or a number."""
+    """A convention: a choice among names (the first is the default), or a number."""
 
     name: str
     about: str
@@ -34,14 +34,14 @@ class Option:
     low: float = float("-inf")
     high: float = float("inf")
     from_gold: bool = False
-    """Without a value it is taken from the whole gold, which an evaluation in blocks of queries does not know."""
+    """The default is computed from the whole gold, which is unknown in block-wise evaluation."""
 
     @property
     def default_value(self) -> Value:
         return self.choices[0] if self.choices else self.default
 
     def read(self, text: str, where: str) -> Value:
-        """Return the value that ``text`` spells, checked."""
+        """Return the validated value of ``text``."""
         if self.choices:
             if text not in self.choices:
                 raise UnknownName(f"value for {self.name}=", text, self.choices, where=where)
@@ -59,25 +59,25 @@ class Option:
 COMMON_OPTIONS = (
     Option(
         "gold",
-        "which gold items count: all, only the k best of each query, or these and all that tie with the k-th",
+        "which gold items count: all, the k best of each query, or the k best and all tied with the k-th",
         ("all", "k", "tied"),
     ),
-    Option("ties", "equal scores stand by id ascending, by id descending, or as given", ("id", "id-desc", "order")),
+    Option("ties", "order of equal scores: by id ascending, by id descending, or input", ("id", "id-desc", "order")),
     Option("scores", "scores are compared as 64-bit numbers, or as 32-bit ones", ("double", "single")),
-    Option("self", "an item whose id is the query's: kept in the ranking, or dropped from it", ("keep", "drop")),
+    Option("self", "an item with the same id as the query: kept in the ranking, or dropped", ("keep", "drop")),
     Option(
         "empty",
-        "a query with nothing relevant: left out, 0, or an error; the default is skip where the formula divides by the "
-        "number of relevant items, and zero where it does not",
+        "a query without relevant items: skipped, 0, or an error; the default is skip if the formula divides by the "
+        "number of relevant items, otherwise zero",
         ("skip", "zero", "error"),
     ),
-    Option("missing", "a gold query that the ranking lacks: 0, left out, or an error", ("zero", "skip", "error")),
+    Option("missing", "a gold query missing in the ranking: 0, skipped, or an error", ("zero", "skip", "error")),
 )  # fmt: skip
 
 
 @dataclass(frozen=True)
 class Metric:
-    """What a metric is, before conventions are chosen."""
+    """Definition of a metric, without conventions."""
 
     name: str
     title: str
@@ -89,33 +89,33 @@ class Metric:
     cut: Cut = "optional"
     aggregate: Aggregate = "mean"
     needs_relevant: bool = True
-    """Depends on which items are relevant, so that the option ``empty`` applies."""
+    """The metric depends on relevance, so that the option ``empty`` applies."""
     zero_when_empty: bool | tuple[str, ...] = False
-    """Whether the formula gives 0 for a query with nothing relevant, since it does not divide by the number of relevant
-    items; a tuple lists the values of the option ``over`` for which it does."""
+    """Whether the formula gives 0 for a query without relevant items, since it does not divide by their number; a tuple
+    lists the values of the option ``over`` for which it does."""
     by_position: bool = True
-    """Depends on where in the ranking items stand, and not only on which items are in the top k. In a slice of items
-    positions are then counted among the slice's items; otherwise the top k of the whole ranking counts."""
+    """The metric depends on ranks, not only on which items are in the top k. In a slice of items, ranks are counted
+    among the slice's items; otherwise the top k of the complete ranking counts."""
     descriptive: bool = False
-    """Describes the run or the gold, as the share of judged results does, rather than how good the ranking is: a
-    difference is shown with its interval, but not tested, so that it makes no other p-value larger."""
+    """The metric describes the run or the gold, such as the share of judged results, not the quality of the ranking: a
+    difference is shown with its interval, but not tested, so that it does not increase other p-values."""
     lower_is_better: bool = False
     needs_places: bool = False
-    """Compares with the order of the gold, not only with its grades."""
+    """The metric uses the order of the gold, not only its grades."""
     of_lists: bool = False
-    """Looks at the lists that were shown and at what was known before, and at no gold."""
+    """The metric uses the recommended lists and the training data, and no gold."""
     whole: bool = False
-    """One figure over all queries: each has a contribution, and the mean of these is the figure."""
+    """One value for all queries together: each query has a contribution, and their mean is the value."""
     highest: float = float("inf")
-    """No figure is above it, nor is its interval."""
+    """Upper bound of values and intervals."""
 
     @cached_property
     def all_options(self) -> tuple[Option, ...]:
-        """Options of the metric itself, then the common ones that it does not declare."""
+        """Options of the metric, followed by the common ones that it does not declare."""
         options = {option.name: option for option in self.options}
         common = {option.name: option for option in (COMMON_OPTIONS if self.needs_relevant else COMMON_OPTIONS[1:])}
         if self.of_lists and not self.needs_relevant:
-            about = "a user whom the ranking lacks has no list, and is undefined; or an error"
+            about = "a user missing in the ranking has no list: undefined, or an error"
             common["missing"] = replace(common["missing"], about=about)
             del common["empty"]
         options |= {name: option for name, option in common.items() if name not in options}
@@ -128,7 +128,7 @@ class Metric:
         return tuple(options.values())
 
     def default(self, option: Option, values: Mapping[str, Value]) -> Value:
-        """Return the default of an option; that of ``empty`` depends on the values of the others."""
+        """Return the default of an option; that of ``empty`` depends on the other values."""
         if option.name != "empty":
             return option.default_value
         zero = self.zero_when_empty
@@ -153,13 +153,13 @@ def metric(
 ) -> Callable[[Callable[..., Floats]], Callable[..., Floats]]:
     """Register a function ``(judged, k, **options) → float64[queries]`` as a metric.
 
-    Its docstring is what ``rankjury list metrics`` shows: a title line, then ``Formula:`` and ``Source:`` paragraphs.
+    Its docstring is shown by ``rankjury list metrics``: a title line, then ``Formula:`` and ``Source:`` paragraphs.
 
     Args:
-        name: The name in rankjury's spelling.
-        options: The conventions that the function takes.
-        aliases: Other names of rankjury's own.
-        fields: Other fields of ``Metric``; a metric of lists does not need relevant items unless it says so.
+        name: The name of the measure.
+        options: The conventions that the function supports.
+        aliases: Other names of the measure.
+        fields: Other fields of ``Metric``; a metric of lists does not need relevant items by default.
 
     Returns:
         The decorator, which returns the function unchanged.
@@ -179,27 +179,27 @@ def metric(
 
 
 def is_descriptive(spelling: str) -> bool:
-    """Return whether a measure describes the run or the gold rather than how good the ranking is."""
+    """Return whether a measure describes the run or the gold rather than the quality of the ranking."""
     found = METRICS.find(split_spelling(spelling)[0])
     return found is not None and found.descriptive
 
 
 def metric_aliases() -> dict[str, str]:
-    """Return the names of metrics by rankjury's own aliases."""
+    """Return the metric names by alias."""
     METRICS.load_own()
     return dict(_OWN_ALIASES)
 
 
 @dataclass(frozen=True)
 class Measure:
-    """A metric, its cut-off and its conventions. Hashable; equal when spelled alike."""
+    """A metric with cut-off and conventions. Hashable; equal if spelled equally."""
 
     name: str
     k: int | None = None
     options: tuple[tuple[str, Value], ...] = ()
     metric: Metric = field(init=False, repr=False, compare=False)
     __iter__ = None
-    """Not a list, though it has items by name: Python would ask it for the items 0, 1, 2 … for ever."""
+    """Disables iteration: because of ``__getitem__``, Python would call it with 0, 1, 2 … forever."""
 
     def __post_init__(self) -> None:
         check_fields(self, "name", "k", "options")
@@ -209,7 +209,7 @@ class Measure:
         others = tuple((name, values[name]) for name, value in defaults.items() if values.get(name, value) != value)
         object.__setattr__(self, "options", others)
         if self.k is not None and self.metric.cut == "none":
-            raise UsageError(f"{self.name} has no cut-off, but one was given", where=str(self))
+            raise UsageError(f"{self.name} takes no cut-off", where=str(self))
         if self.k is None and self.metric.cut == "required":
             raise UsageError(f"{self.name} needs a cut-off", where=str(self), hint=f"Write {self.name}@10.")
         if self.k is not None and not 1 <= self.k <= _LARGEST_CUT:
@@ -219,7 +219,7 @@ class Measure:
             raise UsageError(f"gold={self['gold']} needs a cut-off", where=str(self), hint=f"Write {self}@10.")
 
     def __getitem__(self, name: str) -> Value:
-        """Return the value of an option, chosen or default; None where the metric has no such option."""
+        """Return the value of an option, chosen or default; None if the metric does not have it."""
         values = dict(self.options)
         if name in values:
             return values[name]
@@ -227,17 +227,17 @@ class Measure:
 
     @check_arguments
     def with_options(self, changes: Mapping[str, Value]) -> "Measure":
-        """Return the measure with other conventions; those that the metric does not know are ignored."""
+        """Return the measure with other conventions; unknown ones are ignored."""
         known = {option.name for option in self.metric.all_options}
         merged = {**dict(self.options), **{name: value for name, value in changes.items() if name in known}}
         return Measure(self.name, self.k, tuple(merged.items()))
 
     def metric_options(self) -> dict[str, Any]:
-        """Return the options that the metric's function takes."""
+        """Return the options that the metric's function supports."""
         return {option.name: self[option.name] for option in self.metric.options}
 
     def spelled_out(self) -> str:
-        """Return the spelling with every convention written, defaults too."""
+        """Return the spelling with all conventions, including defaults."""
         known = [(option.name, self[option.name]) for option in self.metric.all_options]
         return _spell(self.name, [(name, value) for name, value in known if value is not None], self.k)
 
@@ -246,7 +246,7 @@ class Measure:
 
     @classmethod
     def parse(cls, text: str) -> "Measure":
-        """Read rankjury's own spelling."""
+        """Parse the spelling of a measure."""
         name, options, k = split_spelling(text)
         name = metric_aliases().get(name, name)
         metric = METRICS.find(name)
@@ -267,8 +267,8 @@ _SPELLING = re.compile(r"(?P<name>[^\s()@,=]+)(?:\((?P<options>[^()]*)\))?(?:@(?
 
 
 def split_spelling(text: str) -> tuple[str, dict[str, str], int | None]:
-    """Split ``name(key=value, …)@k``; only its syntax is checked."""
-    # Markdown reports have a zero-width space behind @, which comes along when a name is copied.
+    """Split ``name(key=value, …)@k``; only the syntax is checked."""
+    # Markdown reports have a zero-width space after @, which is copied with the name.
     match = _SPELLING.fullmatch(text.strip().replace("\u200b", "")) if isinstance(text, str) else None
     if match is None:
         found = f"cannot read the measure {shorten(text, quoted=True)}"
@@ -286,16 +286,16 @@ def split_spelling(text: str) -> tuple[str, dict[str, str], int | None]:
     return match["name"], options, None if k is None else int(k)
 
 
-LEGEND = "After =: what the measure is usually called"
-# By metric and divisor. The other divisors (min, found, retrieved) give quantities that have no other name.
+LEGEND = "After =: the common name of the measure"
+# By metric and divisor. The other divisors (min, found, retrieved) have no common name.
 _COMMON_NAMES = {("recall", "k"): "precision", ("precision", "relevant"): "recall"}
 
 
 def common_name(measure: Measure | str) -> str | None:
-    """Return ``precision@5`` for ``recall(over=k)@5``; None where exactly the same quantity has no other name.
+    """Return ``precision@5`` for ``recall(over=k)@5``; None if the measure has no other common name.
 
-    The other conventions (``rel``, ``self``, ``empty`` …) hold for both names. A measure whose gold is cut has no other
-    name: wherever the gold is long enough, as many items are relevant as are shown, and precision and recall are one.
+    The other conventions (``rel``, ``self``, ``empty`` …) apply to both names. A measure with a cut gold has no other
+    name: if the gold is long enough, the number of relevant items is k, and precision equals recall.
     """
     name, options, k = split_spelling(str(measure))
     common = _COMMON_NAMES.get((name, options.get("over", "")))
@@ -305,11 +305,11 @@ def common_name(measure: Measure | str) -> str | None:
 
 
 def common_names(conventions: Mapping[str, str]) -> dict[str, str]:
-    """Return the common names of those measures that have one, by label, from their spellings by label."""
+    """Return the common names of measures that have one, by label, from their spellings by label."""
     names = {label: common_name(spelling) for label, spelling in conventions.items()}
     return {label: name for label, name in names.items() if name is not None}
 
 
 def with_common_name(label: str, common: str | None) -> str:
-    """Return both names where there are two: ``Recall@5 = precision@5``."""
+    """Return both names, if there is a common one: ``Recall@5 = precision@5``."""
     return label if common is None else f"{label} = {common}"

@@ -1,1 +1,1 @@
-"""Intervals, paired tests, corrections, power: arithmetic on per-query scores. No file is opened here."""
+"""Confidence intervals, paired tests, corrections and power for per-query scores. This package opens no files."""

@@ -1,4 +1,4 @@
-"""Comparison of systems over the same queries: differences, intervals, tests, corrected for one another."""
+"""Comparison of systems on the same queries: differences, intervals, paired tests, corrections."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
@@ -35,10 +35,10 @@ from rankjury.stats.sums import Extent, FixedPoint, central_products, exact_prod
 
 @dataclass(frozen=True)
 class Comparison(Record):
-    """A system against a baseline under one measure, over the queries where both are defined.
+    """Comparison of a system with a baseline under one measure, over the queries where both are defined.
 
-    What cannot be known, such as a p-value of no query, is None. ``p`` is the sign-flip test's; of a figure over all
-    queries it is that of the jackknife, as the values are contributions, and no query is better or worse.
+    Unknown values, such as a p-value without queries, are None. ``p`` is from the sign-flip test; for a measure of all
+    queries together from the jackknife, as its values are contributions, and no query is better or worse.
     """
 
     computed = ("difference", "p_method")
@@ -51,7 +51,7 @@ class Comparison(Record):
     measure: str
     n: int
     left_out: int
-    """Queries where the measure is undefined for one or both."""
+    """Queries where the measure is undefined for either system."""
     mean: float
     baseline_mean: float
     ci: Bounds | None
@@ -66,26 +66,26 @@ class Comparison(Record):
     std: float | None
     """Sample standard deviation of the per-query differences."""
     detectable: float | None
-    """The difference that so many queries would show with a power of 80 %."""
+    """Smallest true difference that this number of queries detects with a power of 80 %."""
     needed: int | None
-    """Queries with which the difference found would be shown with a power of 80 %."""
+    """Number of queries that detects the observed difference with a power of 80 %."""
     lower_is_better: bool = False
     p_holm: float | None = None
     p_bh: float | None = None
-    """``p`` corrected for all comparisons made together."""
+    """``p`` corrected for all comparisons of the same report."""
     relative: float | None = None
-    """The difference as a share of the baseline's mean, where it was asked for."""
+    """Difference as a share of the baseline's mean, if requested."""
     relative_ci: Bounds | None = None
     whole: bool = False
-    """Of a figure over all queries."""
+    """The measure is a value of all queries together."""
     exact: bool = False
-    """``p`` is over all assignments of signs, not a sample of them."""
+    """``p`` is over all sign assignments, not a sample."""
     resamples: int | None = None
-    """How many assignments of signs ``p`` rests on, where these were drawn."""
+    """Number of sampled sign assignments, if sampled."""
 
     @property
     def tested(self) -> bool:
-        """Whether it counts among the tests that p-values are corrected for: none is made where no query differs.
+        """Whether this counts as a test in the correction of p-values: not if no query differs.
 
         Source: Tarone, A modified Bonferroni method for discrete data, Biometrics 1990.
         """
@@ -93,7 +93,7 @@ class Comparison(Record):
 
     @property
     def at_floor(self) -> bool:
-        """Whether ``p`` is the smallest that so many resamples can give."""
+        """Whether ``p`` is the smallest possible p-value for this number of resamples."""
         return at_floor(self.p, self.resamples)
 
     @property
@@ -102,25 +102,25 @@ class Comparison(Record):
 
     @property
     def gain(self) -> float:
-        """The difference, counted so that more is better."""
+        """The difference with its sign set so that positive is better."""
         return -self.difference if self.lower_is_better else self.difference
 
     def is_significant(self, level: float) -> bool:
-        """Return whether chance alone would seldom make such a difference, all comparisons considered."""
+        """Return whether the corrected p-value is significant at this level."""
         return is_significant(self.p_holm, level)
 
     def needed_for(self, difference: float, level: float) -> int | None:
-        """Return how many queries would show such a difference with a power of 80 %."""
+        """Return how many queries detect such a difference with a power of 80 %."""
         return None if self.std is None else queries_needed(self.std, difference, level=level)
 
     def to_json(self) -> dict[str, Any]:
-        """Return one row of the report: of a figure over all queries none is better or worse."""
+        """Return one row of the report; a value of all queries together has no better or worse queries."""
         row: dict[str, Any] = super().to_json()
         return row | dict.fromkeys(("better", "equal", "worse")) if self.whole else row
 
     @classmethod
     def prepare(cls, value: Any) -> Any:
-        """Return a row with what follows from its tallies and the name of its test."""
+        """Return a row with the values derived from its counts and the name of its test."""
         if not isinstance(value, dict):
             return value
         absent = [key for key in ("better", "equal", "worse") if value.get(key) is None]
@@ -149,9 +149,9 @@ class ComparisonSpec:
     aggregate: Aggregate = "mean"
     lower_is_better: bool = False
     whole: bool = False
-    """Of a figure over all queries."""
+    """The measure is a value of all queries together."""
     descriptive: bool = False
-    """Of a measure that describes the run rather than how good it is, and which is not tested."""
+    """The measure describes the run rather than its quality, and is not tested."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -162,27 +162,27 @@ class Differences:
     mean: float
     baseline_mean: float
     moments: tuple[float, float]
-    """Mean and standard deviation of the differences, on the scale on which means are taken."""
+    """Mean and standard deviation of the differences, on the scale on which means are computed."""
     steps: Extent
-    """Of the differences in fixed point."""
+    """Sums of the differences in fixed point."""
     rose: int
     fell: int
     test: RandomizationTest | None
     p_wilcoxon: float
     pooled: tuple[ResampledSums, ...]
-    """What is resampled: differences; of a geometric mean, both sides by themselves."""
+    """Resampled columns: the differences; for a geometric mean, both sides separately."""
     crossed: tuple[int, int, int] | None = None
-    """Of both sides, the sums of products of their fixed-point values (see ``exact_products``)."""
+    """For both sides, the sums of products of their fixed-point values (see ``exact_products``)."""
 
     @property
     def n(self) -> int:
         return self.steps.n
 
     def compared(self, versus: ComparisonSpec, resampling: Resampling) -> Comparison:
-        """Return the comparison, not yet corrected."""
+        """Return the comparison, without correction."""
         n, rose, fell = self.n, self.rose, self.fell
         varied = n >= 2 and self.steps.high - self.steps.low > 1
-        # Spread, effect and power are about plain differences; a geometric mean has none of that kind.
+        # Spread, effect and power are defined for plain differences, so not for a geometric mean.
         known = varied and versus.aggregate != "geometric"
         difference, std = self.mean - self.baseline_mean, self.moments[1]
         p_t = t_test((*self.moments, n)) if varied else None
@@ -220,14 +220,14 @@ class Differences:
         )
 
     def _interval(self, resampling: Resampling) -> Bounds:
-        """Return the interval of resampled differences; of both sides, their geometric means are subtracted."""
+        """Return the interval of resampled differences; for both sides, of the differences of their geometric means."""
         if self.crossed is None:
             (sums,) = self.pooled
             return interval(sums.means(), sums.mean, sums.influence, resampling.level, resampling.of_differences)
         ours, theirs = self.pooled
         mean, baseline_mean = exp(ours.mean), exp(theirs.mean)
         resampled = np.exp(ours.means()) - np.exp(theirs.means())
-        # The influence of a query on a weighted difference of two columns.
+        # Influence of a query on a weighted difference of two columns.
         ab, aab, abb = central_products(ours.powers, theirs.powers, self.crossed)
         p, q = Fraction(mean), Fraction(baseline_mean)
         influence = Influence(-2 * p * q * ab, 3 * p * q * q * abb - 3 * p * p * q * aab)
@@ -238,9 +238,9 @@ class Differences:
 
 @dataclass(frozen=True, eq=False)
 class PairedValues(ComparisonSpec):
-    """A comparison with the per-query values of the system and of the baseline.
+    """Comparison with the per-query values of the system and of the baseline.
 
-    Where it is of a figure over all queries, values are contributions to it: two that are alike may differ by those of
+    For a value of all queries together, these are contributions: two equal contributions may differ by those of
     other queries.
     """
 
@@ -248,7 +248,7 @@ class PairedValues(ComparisonSpec):
     baseline_values: Floats = field(kw_only=True)
 
     def __post_init__(self) -> None:
-        # Done here, and not by each caller: a caller that forgets it gets another figure without noticing.
+        # Done here and not by each caller, as omitting it would silently change the result.
         if self.whole:
             ours, theirs = align_contributions(self.values, self.baseline_values)
             object.__setattr__(self, "values", ours)
@@ -256,7 +256,7 @@ class PairedValues(ComparisonSpec):
 
     @cached_property
     def sides(self) -> list[Floats]:
-        """Both columns on the scale on which means are taken; NaN where either is undefined."""
+        """Both columns on the scale on which means are computed; NaN if either is undefined."""
         undefined = np.isnan(self.values - self.baseline_values)
         columns = (self.values, self.baseline_values)
         return [np.where(undefined, nan, to_mean_scale(column, self.aggregate)) for column in columns]
@@ -268,21 +268,21 @@ class PairedValues(ComparisonSpec):
 
     @property
     def largest(self) -> float:
-        """The largest absolute score among the queries that are compared."""
+        """Largest absolute score of the compared queries."""
         return max(float(np.abs(side[~np.isnan(side)]).max(initial=0.0)) for side in self.sides)
 
 
 def compare_pairs(
     pairs: Sequence[PairedValues], keys: Keys, resampling: Resampling, *, signs: int | None = None
 ) -> list[Comparison]:
-    """Compare every pair over the queries of ``keys``; all are resampled together. Not yet corrected.
+    """Compare every pair over the queries of ``keys``, with common resamples and without correction.
 
-    ``signs`` is how many assignments of signs are tried, where it is not as many as resamples.
+    ``signs`` is the number of sign assignments, if it differs from the number of resamples.
     """
     columns = [pair.resampled for pair in pairs]
     fixed = [to_fixed(*of_pair, largest=pair.largest) for of_pair, pair in zip(columns, pairs, strict=True)]
     pooled = resample_columns(list(chain(*fixed)), list(chain(*columns)), keys, resampling)
-    # Rounded to steps of the scores' scale, differences that ought to be equal are: 0.3 − 0.2 and 0.2 − 0.1 tie.
+    # After rounding to steps of the scores' scale, differences that should be equal are equal: 0.3 − 0.2 and 0.2 − 0.1.
     steps = [to_fixed(pair.sides[0] - pair.sides[1], largest=pair.largest)[0].whole for pair in pairs]
     tests = sign_flip_tests(steps, keys, signs or resampling.resamples, rounded=True) if pairs else []
     return [
@@ -294,9 +294,9 @@ def compare_pairs(
 def align_contributions(values: Floats, others: Floats) -> tuple[Floats, Floats]:
     """Return the contributions to two values over all queries, aligned on the queries that contribute to either.
 
-    The means stay the values. A query that does not contribute to a value does not change it; the contributions of the
-    others are scaled accordingly. Where the contributions to a value are not known, both values are put on one query,
-    so that nothing is known of the spread of their difference.
+    The means do not change. A query that does not contribute to a value does not change it; the contributions of the
+    others are scaled accordingly. If the contributions to a value are unknown, both values are assigned to one query,
+    so that the spread of their difference is unknown.
     """
     sides = [~np.isnan(values), ~np.isnan(others)]
     every = sides[0] | sides[1]
@@ -341,13 +341,13 @@ def _summarize_pair(
 
 
 Tested = TypeVar("Tested", bound=Any)
-"""A comparison or a gap: a result with ``p``, ``tested``, ``p_holm`` and ``p_bh``."""
+"""A result with ``p``, ``tested``, ``p_holm`` and ``p_bh``: a comparison or a gap between slices."""
 
 
 def correct_p_values(tested: Iterable[Tested]) -> list[Tested]:
-    """Fill in ``p_holm`` and ``p_bh``, corrected for all tests among these together.
+    """Fill in ``p_holm`` and ``p_bh``, corrected for all of these tests together.
 
-    Where no query differs, p is 1 and stays so; it does not make the p-values of others larger.
+    If no query differs, p stays 1, and does not increase the p-values of others.
     """
     results = list(tested)
     p_values = [result.p if result.tested else None for result in results]
@@ -360,9 +360,9 @@ def correct_p_values(tested: Iterable[Tested]) -> list[Tested]:
 def add_relative_differences(
     comparisons: Sequence[Comparison], pairs: Sequence[PairedValues], keys: Keys, resampling: Resampling
 ) -> list[Comparison]:
-    """Return the comparisons, each with its relative difference: resampled means over each other, less 1.
+    """Return the comparisons with their relative differences: the ratio of resampled means, minus 1.
 
-    There is none of a geometric mean, nor where the baseline's mean is 0.
+    It is undefined for geometric means, and if the baseline's mean is 0.
     """
     columns = [side for pair in pairs for side in pair.sides]
     sums = list(resample_columns([to_fixed(column)[0] for column in columns], columns, keys, resampling))
@@ -378,10 +378,10 @@ def add_relative_differences(
 
 
 def _relative_interval(ours: ResampledSums, theirs: ResampledSums, level: float) -> Bounds | None:
-    """Return the percentile interval of the relative difference; None where a resampled baseline is 0."""
+    """Return the percentile interval of the relative difference; None if a resampled baseline is 0."""
     drawn = theirs.drawn > 0
     sums, baseline_sums = ours.sums[drawn], theirs.sums[drawn]
-    if not baseline_sums.all():  # a baseline that may as well be 0 has no shares
+    if not baseline_sums.all():  # no ratio exists for a baseline that may be 0
         return None
     scale = ours.unit / theirs.unit
     with np.errstate(over="ignore", invalid="ignore"):

@@ -1,8 +1,8 @@
-"""Estimates of one measure over all queries: mean, spread, interval, quantiles.
+"""Estimates of one measure over all queries: mean, spread, confidence interval, quantiles.
 
-A score keeps its exponent and 11 bits of its fraction; how often each such number stands does not depend on the order
-or the parts in which scores came. So a quantile is off by at most one part in 4,096 of the score at its rank; between
-two scores, of the one that is farther from zero.
+Quantile sketch: a score keeps its exponent and 11 bits of its fraction, and the counts of these rounded scores do not
+depend on the order or the blocks of the scores. So a quantile is off by at most one part in 4,096 of the score at its
+rank; between two scores, of the one that is farther from zero.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -21,26 +21,26 @@ from rankjury.stats.resampling import Bounds, Influence, Keys, Resampling, draw_
 from rankjury.stats.sums import FixedPoint, PowerSums, exact_total, mean_and_std, means_and_stds, to_fixed
 
 FEW_QUERIES = 20
-"""An interval from fewer queries is too narrow more often than it says."""
+"""Intervals from fewer queries cover the true value less often than their level says."""
 _GEOMETRIC_FLOOR = 0.00001
 
 
 @dataclass(frozen=True)
 class Estimate(Record):
-    """One measure over all queries."""
+    """Mean, spread and interval of one measure over all queries."""
 
     computed = ("se",)
     json_keys = MappingProxyType({"total": "sum"})
     omitted = ("total",)
 
     mean: float
-    """NaN where no query is defined."""
+    """NaN if the measure is undefined for all queries."""
     n: int
     undefined: int
     total: float | None = None
-    """The sum, for measures that count."""
+    """Sum, for measures that count."""
     std: float = nan
-    """Sample standard deviation over queries; NaN under two of them."""
+    """Sample standard deviation over queries; NaN for fewer than two."""
     ci: Bounds | None = None
 
     @property
@@ -64,7 +64,7 @@ def summarise(values: Floats, aggregate: Aggregate = "mean") -> Estimate:
 
 
 def _summaries(values: Floats, aggregates: Sequence[Aggregate]) -> list[Estimate]:
-    """Summarise all columns at once; geometric means one by one."""
+    """Summarise all columns at once, except geometric means."""
     totals, means, stds, numbers = means_and_stds(values)
     estimates = []
     for place, (aggregate, n) in enumerate(zip(aggregates, numbers.tolist(), strict=True)):
@@ -77,13 +77,13 @@ def _summaries(values: Floats, aggregates: Sequence[Aggregate]) -> list[Estimate
 
 
 def mean_of(values: Floats, aggregate: Aggregate = "mean") -> float:
-    """Return the mean of ``summarise``, to the same digit, where nothing else is wanted."""
+    """Return only the mean of ``summarise``, to the same digit."""
     defined = to_mean_scale(values[~np.isnan(values)], aggregate)
     return from_mean_scale(exact_total(defined) / defined.size, aggregate) if defined.size else nan
 
 
 def to_mean_scale(values: Floats, aggregate: Aggregate) -> Floats:
-    """Return the values whose plain mean is taken."""
+    """Return the values whose arithmetic mean is computed."""
     return np.log(np.maximum(values, _GEOMETRIC_FLOOR)) if aggregate == "geometric" else values
 
 
@@ -94,9 +94,9 @@ def from_mean_scale(mean: float, aggregate: Aggregate) -> float:
 def estimate_all(
     values: Floats, aggregates: Sequence[Aggregate], keys: Keys | None, resampling: Resampling | None
 ) -> list[Estimate]:
-    """Summarise each column of queries × measures, with an interval where there are two queries or more.
+    """Summarise each column of queries × measures, with an interval if there are at least two queries.
 
-    None for ``keys`` or ``resampling``: no intervals.
+    ``keys`` or ``resampling`` None: no intervals.
     """
     if resampling is None or keys is None:
         return _summaries(values, aggregates)
@@ -109,7 +109,7 @@ def estimate_all(
 
 
 def add_interval(estimate: Estimate, aggregate: Aggregate, pooled: "ResampledSums", resampling: Resampling) -> Estimate:
-    """Return an estimate with the interval that the resampled sums give."""
+    """Return an estimate with the interval of the resampled sums."""
     if estimate.n < 2:
         return estimate
     if not pooled.powers.varies:
@@ -120,13 +120,13 @@ def add_interval(estimate: Estimate, aggregate: Aggregate, pooled: "ResampledSum
 
 @dataclass(frozen=True, eq=False)
 class ResampledSums:
-    """What resampling needs of a column of fixed-point scores: sums of powers of those defined, and resampled sums."""
+    """Fixed-point sums of a column for resampling: power sums of the defined values, and resampled sums."""
 
     unit: float
     powers: PowerSums
     sums: Ints
     drawn: Ints
-    """How many queries, counted as often as drawn, each resample holds."""
+    """Number of drawn queries of each resample, with repetitions."""
 
     @property
     def n(self) -> int:
@@ -137,15 +137,15 @@ class ResampledSums:
         return self.powers.mean * self.unit
 
     def __add__(self, other: "ResampledSums") -> "ResampledSums":
-        """Add other queries; both are to the same scale."""
+        """Add the sums of other queries on the same scale."""
         return ResampledSums(self.unit, self.powers + other.powers, self.sums + other.sums, self.drawn + other.drawn)
 
     def without(self, part: "ResampledSums") -> "ResampledSums":
-        """Return the sums of the other queries; both are to the same scale."""
+        """Return the sums of the other queries, on the same scale."""
         return ResampledSums(self.unit, self.powers - part.powers, self.sums - part.sums, self.drawn - part.drawn)
 
     def means(self) -> Floats:
-        """Return the resampled means; a resample that drew no query is left out."""
+        """Return the resampled means; resamples without queries are omitted."""
         drawn = self.drawn > 0
         return self.sums[drawn] / self.drawn[drawn] * self.unit
 
@@ -157,7 +157,7 @@ class ResampledSums:
 def resample_columns(
     fixed: Sequence[FixedPoint], columns: Sequence[Floats], keys: Keys, resampling: Resampling
 ) -> Iterator[ResampledSums]:
-    """Resample columns together; those that are defined on the same queries share the count of them."""
+    """Resample columns together; columns that are defined on the same queries share the number of drawn queries."""
     if not fixed:
         return
     defined = [~np.isnan(column) for column in columns]
@@ -179,10 +179,10 @@ _HIGHEST_BIT = np.uint64(1 << 63)
 
 @dataclass(frozen=True)
 class QuantileValues(Record):
-    """The scores at some shares of the queries, and how far they may be off."""
+    """Quantiles of the scores, and their maximum relative error."""
 
     at: Mapping[str, float]
-    """By share, as a text; NaN where no query is defined."""
+    """By quantile, as text; NaN if no query is defined."""
     relative_error: float = 0.0
 
     def __post_init__(self) -> None:
@@ -197,7 +197,7 @@ class QuantileValues(Record):
 
 @dataclass(frozen=True, eq=False)
 class QuantileSketch:
-    """Scores to take quantiles of; more than ``limit`` of them are counted instead of stored."""
+    """Scores for quantiles; more than ``limit`` are counted instead of stored."""
 
     limit: int
     scores: Floats | None
@@ -228,7 +228,7 @@ class QuantileSketch:
         return 0.0 if self.scores is not None else QUANTILE_ERROR
 
     def at(self, shares: Sequence[float]) -> list[float]:
-        """Interpolate linearly between the scores next to each rank, which are rounded where they are not stored."""
+        """Interpolate linearly between the scores next to each rank, which are rounded unless stored."""
         if self.n == 0:
             return [nan] * len(shares)
         if self.scores is not None:
@@ -239,17 +239,17 @@ class QuantileSketch:
         return list(map(float, np.where(below == above, below, below * (1 - share) + above * share)))
 
     def _rounded_at(self, ranks: Floats) -> Floats:
-        """Return the rounded scores that have these ranks, from 0 on."""
+        """Return the rounded scores at these ranks, from 0 on."""
         return _middles(self.places[np.searchsorted(np.cumsum(self.counts), ranks, side="right")])
 
     def values(self, shares: Sequence[float]) -> QuantileValues:
-        """Return the scores at some shares, for a report."""
+        """Return quantiles for a report."""
         values = zip(shares, self.at(shares), strict=True)
         return QuantileValues({f"{share:g}": nan if isnan(value) else value for share, value in values}, self.error)
 
 
 def bits_to_drop(numbers: Floats, most: int, at_least: int) -> int:
-    """Return how many bits of ascending numbers to drop so that at most ``most`` of them differ, if possible."""
+    """Return how many bits to drop from ascending numbers so that at most ``most`` differ, if possible."""
     for dropped in range(at_least, FRACTION):
         if np.count_nonzero(np.diff(_places(numbers, dropped))) < most:
             return dropped
@@ -257,9 +257,9 @@ def bits_to_drop(numbers: Floats, most: int, at_least: int) -> int:
 
 
 def round_bits(values: Floats, dropped: int) -> Floats:
-    """Return the values without so many bits of their fractions: what is about the same becomes the same.
+    """Return the values without this many bits of their fractions, so that nearly equal values become equal.
 
-    It remains the same when more bits are dropped later.
+    Values that are equal remain equal when more bits are dropped.
     """
     return _middles(_places(values, dropped), dropped)
 
@@ -271,7 +271,7 @@ def _places(values: Floats, dropped: int = _BITS_DROPPED) -> Ints:
 
 
 def _middles(places: Ints, dropped: int = _BITS_DROPPED) -> Floats:
-    """Return the numbers in the middle of those that are rounded alike; zero stays zero, and what is infinite so."""
+    """Return the midpoints of the rounded intervals; zero and infinity are unchanged."""
     first = places.astype(np.uint64) << np.uint64(dropped)
     middle = first | np.uint64(1 << (dropped - 1))
     bits = np.where(middle & _HIGHEST_BIT, middle & ~_HIGHEST_BIT, ~middle)

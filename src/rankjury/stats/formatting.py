@@ -9,10 +9,10 @@ from rankjury.stats.estimates import Estimate
 from rankjury.stats.resampling import Bounds
 
 NO_VALUE = "–"
-"""Shown where there is no number."""
+"""Placeholder for a missing number."""
 _DEFAULT_DECIMALS = 4
 _MIN_DECIMALS, _MAX_DECIMALS = 3, 6
-_MAX_SHARE = 2.0  # intervals below this are of shares and similar values, for which readers expect three decimals
+_MAX_SHARE = 2.0  # narrower intervals are of shares and similar values, for which readers expect three decimals
 
 
 def format_percent(share: float, decimals: int | None = None, *, signed: bool = False) -> str:

@@ -1,8 +1,8 @@
-"""Mergeable statistics: the same results, bit for bit, from blocks of queries that are added in any order.
+"""Mergeable statistics: identical results, bit for bit, from blocks of queries that are added in any order.
 
-Two rounds over the scores are enough. The first finds sums and extents (``Outline``), which determine to what scale
-scores are rounded and what their means are; the second draws resamples and sums squares (``Tally``). Ranks of
-differences need their order, and are a round of their own (``RankTotals``).
+Two rounds over the scores are enough. The first computes sums and extents (``Outline``), which determine the scale of
+rounding and the means; the second draws resamples and sums squares (``Tally``). Ranks of differences need their order,
+and have a separate round (``RankTotals``).
 """
 
 from collections.abc import Iterator, Sequence
@@ -39,39 +39,39 @@ from rankjury.stats.sums import (
 
 @dataclass(frozen=True)
 class ScoreColumn:
-    """The system and the measure of a column of scores."""
+    """System and measure of a column of scores."""
 
     system: str
     measure: str
     aggregate: Aggregate
     lower_is_better: bool
     descriptive: bool = False
-    """The measure describes the run rather than how good it is: differences are not tested."""
+    """The measure describes the run rather than its quality: differences are not tested."""
 
 
 @dataclass(frozen=True)
 class ColumnPair:
-    """Two columns: the system's and the baseline's."""
+    """Two columns: system and baseline."""
 
     versus: ComparisonSpec
     ours: int
     theirs: int
 
     def sides(self, scores: Floats) -> tuple[Floats, Floats]:
-        """Return both columns on the scale on which means are taken; NaN where either is undefined."""
+        """Return both columns on the scale on which means are computed; NaN if either is undefined."""
         ours, theirs = (to_mean_scale(scores[:, place], self.versus.aggregate) for place in (self.ours, self.theirs))
         undefined = np.isnan(ours) | np.isnan(theirs)
         return np.where(undefined, nan, ours), np.where(undefined, nan, theirs)
 
     def differences(self, scores: Floats) -> Floats:
-        """Return the differences, on the scale on which means are taken."""
+        """Return the differences, on the scale on which means are computed."""
         ours, theirs = self.sides(scores)
         return ours - theirs
 
 
 @dataclass(frozen=True)
 class TableLayout:
-    """The columns of a table of scores, queries × columns."""
+    """Columns of a table of scores, queries × columns."""
 
     columns: tuple[ScoreColumn, ...]
     pairs: tuple[ColumnPair, ...] = ()
@@ -97,12 +97,12 @@ class TableLayout:
 
 @dataclass(frozen=True)
 class ColumnOutline(Summable):
-    """Extent and exact sum of one column, where it is defined."""
+    """Extent and exact sum of one column, over its defined values."""
 
     extent: Extent
     total: ExactSum
     scaled: Extent
-    """On the scale on which the mean is taken."""
+    """On the scale on which the mean is computed."""
     scaled_total: ExactSum
 
     @classmethod
@@ -120,7 +120,7 @@ class ColumnOutline(Summable):
 
 @dataclass(frozen=True)
 class PairOutline(Summable):
-    """Extents and exact sums of two columns, where both are defined; on the scale on which means are taken."""
+    """Extents and exact sums of two columns, over queries where both are defined, on the scale of the mean."""
 
     sides: tuple[Extent, Extent]
     totals: tuple[ExactSum, ExactSum]
@@ -144,7 +144,7 @@ class PairOutline(Summable):
 
     @property
     def unit(self) -> float:
-        """Of the differences: that of the scores, or larger where these have different signs."""
+        """Step of the differences: that of the scores, or larger if these have different signs."""
         return step_size(max(self.difference.largest, *(side.largest for side in self.sides)))
 
 
@@ -165,12 +165,12 @@ class Outline(Summable):
         return cls(len(scores), tuple(columns), tuple(PairOutline.of(scores, pair) for pair in layout.pairs))
 
 
-_SIZES = 38  # bits that a size of difference has at most
+_SIZES = 38  # maximum bits of the size of a difference
 
 
 @dataclass(frozen=True, eq=False)
 class RankTotals:
-    """Sums for Wilcoxon's test of a pair, over one range of sizes or all; few differences are kept themselves."""
+    """Sums for Wilcoxon's test of a pair, over one range of sizes or all; a few differences are stored themselves."""
 
     sums: RankSums
     few: Floats
@@ -183,7 +183,7 @@ class RankTotals:
 
     @classmethod
     def joined(cls, ranges: "Sequence[RankTotals]") -> "RankTotals":
-        """Return the totals of all ranges, which ascend."""
+        """Return the totals of all ranges, in ascending order."""
         sums = sum((totals.sums for totals in ranges), start=RankSums())
         return cls(sums, np.concatenate([np.empty(0), *(totals.few for totals in ranges if sums.n <= EXACT_RANKS)]))
 
@@ -193,12 +193,12 @@ class RankTotals:
 
 
 def signed_ranks(scores: Floats, pair: ColumnPair, outline: PairOutline) -> SignedRanks:
-    """Return the differences in steps."""
+    """Return the signed ranks of the differences, in fixed-point steps."""
     return SignedRanks.of(to_steps(pair.differences(scores), outline.unit))
 
 
 def size_ranges(queries: int, at_once: int) -> list[tuple[float, float]]:
-    """Return ascending ranges of sizes, each with about so many differences."""
+    """Return ascending ranges of sizes, each with about ``at_once`` differences."""
     parts = max(1, -(-queries // at_once))
     edges = [0.0, *(float(round(2**_SIZES * part / parts)) for part in range(1, parts)), np.inf]
     return list(pairwise(edges))
@@ -235,7 +235,7 @@ class SquareSums(Summable):
 
 @dataclass(frozen=True, eq=False)
 class _PairTally(Summable):
-    """Resampled sums and counts of two columns, where both are defined."""
+    """Resampled sums and counts of two columns, over queries where both are defined."""
 
     steps: Extent
     total: int
@@ -244,7 +244,7 @@ class _PairTally(Summable):
     squares: ExactSum
     pooled: tuple[ResampledSums, ...]
     crossed: tuple[int, ...]
-    """Of a geometric mean, the sums of products of both sides (see ``exact_products``); else empty."""
+    """For a geometric mean, the sums of products of both sides (see ``exact_products``); else empty."""
     flipped: Ints
 
     @classmethod
@@ -296,11 +296,11 @@ class _PairTally(Summable):
 
 @dataclass(frozen=True, eq=False)
 class Tally(Summable):
-    """Resampled sums of a table of scores; those of parts of one table are added."""
+    """Resampled sums of a table of scores; the sums of partitions of one table can be added."""
 
     pooled: tuple[ResampledSums, ...]
     beside: tuple[ResampledSums, ...]
-    """The same to the scale of all queries, where the table is a part of them that is compared with the rest."""
+    """The same on the scale of all queries, if the table is a part of them that is compared with the rest."""
     spread: SquareSums
     pairs: tuple[_PairTally, ...]
 

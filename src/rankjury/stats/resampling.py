@@ -1,13 +1,13 @@
-"""Resampling over queries: seeded weights and signs, resampled sums, and bootstrap intervals made of them.
+"""Bootstrap and sign-flip resampling over queries: seeded weights and signs, resampled sums, and intervals.
 
 Each query has a key, a hash of (seed, id). The i-th word of its stream is SplitMix64's i-th output from that key, so
-any part of any stream can be made by itself: in any order, in any block, in any process. Hence no digit depends on the
-order of rows, on threads, on blocks, or on which other queries and measures take part.
+any part of any stream can be generated independently: in any order, block or process. So no digit depends on the order
+of rows, on threads, on blocks, or on the other queries and measures.
 
 Source: Steele, Lea and Flood, Fast splittable pseudorandom number generators, OOPSLA 2014.
 
-Work is cut into ranges of resamples, done in threads, and blocks of queries within them that stay in the processor's
-cache. Sums are exact (see ``sums``), so nothing depends on either.
+Work is split into ranges of resamples, run in threads, and blocks of queries within them that fit into the processor's
+cache. Sums are exact (see ``sums``), so results do not depend on either.
 """
 
 from dataclasses import dataclass
@@ -31,12 +31,12 @@ Keys = NDArray[np.uint64]
 
 _GAMMA = np.uint64(0x9E3779B97F4A7C15)
 _MIX = ((np.uint64(30), np.uint64(0xBF58476D1CE4E5B9)), (np.uint64(27), np.uint64(0x94D049BB133111EB)))
-# The chances of no, one, two … draws are these 256ths. A byte at or above the i-th threshold means more than i draws.
+# Probabilities of zero, one, two … draws, in 256ths. A byte at or above the i-th threshold means more than i draws.
 _THRESHOLDS = tuple(accumulate((94, 95, 46, 16, 4, 1)))[:-1]
 
 
 def query_keys(queries: pl.Series, seed: int) -> Keys:
-    """Return the key of each query, by the seed and the id as a string."""
+    """Return the key of each query, determined by the seed and the id as a string."""
     salt = int(seed).to_bytes(16, "little", signed=True)
     digests = b"".join(blake2b(query.encode(), digest_size=8, salt=salt).digest() for query in queries.cast(pl.String))
     return np.frombuffer(digests, dtype="<u8").astype(np.uint64)
@@ -45,19 +45,19 @@ def query_keys(queries: pl.Series, seed: int) -> Keys:
 def bootstrap_weights(keys: Keys, first: int, last: int) -> Floats:
     """Return how often each query is drawn in resamples ``first`` to ``last``, as keys × resamples.
 
-    Poisson with mean 1, its probabilities rounded to 256ths such that mean and variance are exactly 1; the third moment
-    is 4.98 instead of 5. ``first`` is a multiple of eight.
+    Poisson weights with mean 1 and probabilities rounded to 256ths such that mean and variance are exactly 1; the third
+    moment is 4.98 instead of 5. ``first`` is a multiple of eight.
     """
     return Weights(first, last, keys.size).draw(keys)
 
 
 def random_words(keys: Keys, first: int, last: int) -> NDArray[np.uint64]:
-    """Return words ``first`` to ``last``, of 64 random bits, of every key's stream of choices: keys × words."""
+    """Return words ``first`` to ``last`` of 64 random bits, of the stream of choices of every key: keys × words."""
     return _Words(first, last, keys.size).words(keys)
 
 
 def pair_words(left: Keys, right: Keys) -> NDArray[np.uint64]:
-    """Return 64 random bits of each pair of keys, as left × right, determined by the two keys alone."""
+    """Return 64 random bits for each pair of keys, as left × right, determined by the two keys."""
     words: NDArray[np.uint64] = left[:, None] * _GAMMA + right
     return _mix(words, np.empty_like(words))
 
@@ -73,11 +73,11 @@ def _mix(words: NDArray[np.uint64], spare: NDArray[np.uint64]) -> NDArray[np.uin
 
 
 class _Words:
-    """The words of each key's stream that hold the numbers ``first`` to ``last``, in arrays that are used again."""
+    """Words of each key's stream for the numbers ``first`` to ``last``, in reused arrays."""
 
     per_word = 1
     kind = np.uint64(0x8CB92BA72F3D8DD7)
-    """The kinds of stream start from different keys, so that tests, intervals and samples do not share numbers."""
+    """Streams of different purposes start from different keys, so that tests, intervals and samples are independent."""
 
     def __init__(self, first: int, last: int, most: int) -> None:
         self._shape = (most, last - first)
@@ -93,7 +93,7 @@ class _Words:
 
 
 class Weights(_Words):
-    """Draws the weights of blocks of queries, for the same resamples; the next draw overwrites them."""
+    """Draws the weights of blocks of queries for the same resamples; the next draw overwrites them."""
 
     per_word = 8
     kind = np.uint64(0)
@@ -116,7 +116,7 @@ class Weights(_Words):
 
 
 class Signs(_Words):
-    """Draws the signs of blocks of queries, for the same resamples."""
+    """Draws the signs of blocks of queries for the same resamples."""
 
     per_word = 64
     kind = np.uint64(0xD1B54A32D192ED03)
@@ -129,7 +129,7 @@ class Signs(_Words):
 _RESAMPLES_PER_PART = 2560
 _QUERIES_PER_BLOCK = 128
 _PRODUCTS_AT_ONCE = 1 << 18
-"""More at a time, and OpenBLAS would start threads within ours, which then wait for each other."""
+"""Above this, OpenBLAS would start threads within ours, which then wait for each other."""
 
 
 def flip_sums(keys: Keys, columns: Floats, resamples: int) -> Ints:
@@ -183,7 +183,7 @@ def normal_quantile(p: float) -> float:
     """Return the z with P(Z ≤ z) = p; infinite for 0 and 1."""
     if p <= 0.0 or p >= 1.0:
         return -inf if p <= 0.0 else inf
-    from statistics import NormalDist  # on use: it loads decimal numbers and fractions
+    from statistics import NormalDist  # imported on use: it loads decimal and fractions
 
     return NormalDist().inv_cdf(p)
 
@@ -246,13 +246,13 @@ FEWEST_RESAMPLES, MOST_RESAMPLES = 100, 10_000_000
 
 @dataclass(frozen=True)
 class Resampling(Record):
-    """How intervals and randomisation tests are made."""
+    """Settings of intervals and randomization tests."""
 
     resamples: int = 10_000
     level: float = 0.95
     seed: SignedInt = 0
     interval: IntervalMethod = "auto"
-    """``auto``: bca for means, which are skewed; percentile for differences, of which many are zero."""
+    """``auto``: bca for means, which are skewed; percentile for differences, many of which are zero."""
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -276,9 +276,9 @@ class Resampling(Record):
 
 @dataclass(frozen=True)
 class Influence(Summable):
-    """Sums of the squares and cubes of each query's influence on the estimate, which omitting it changes, to a factor.
+    """Sums of squares and cubes of each query's influence, the change of the estimate without it, up to a factor.
 
-    They are floats, or numbers without rounding.
+    They are floats, or exact numbers.
     """
 
     squares: float | Fraction
@@ -289,16 +289,16 @@ class Influence(Summable):
 
     @property
     def acceleration(self) -> float | None:
-        """None where no query moves it."""
+        """Acceleration of the BCa interval; None if no query changes the estimate."""
         squares = float(self.squares)
         return float(self.cubes) / (6.0 * squares**1.5) if squares > 0.0 else None
 
 
 def interval(resampled: Floats, estimate: float, influence: Influence, level: float, method: IntervalMethod) -> Bounds:
-    """Return the bounds that hold the share ``level`` of the resampled estimates.
+    """Return the bounds that contain the share ``level`` of the resampled estimates.
 
-    ``percentile`` takes their quantiles as they are; ``bca`` shifts them by the bias and the acceleration, the latter
-    from the queries' ``influence``.
+    ``percentile`` uses their quantiles; ``bca`` corrects these for bias and acceleration, which is computed from the
+    queries' ``influence``.
     Source: Efron, Better bootstrap confidence intervals, JASA 1987.
     """
     tail = (1.0 - level) / 2.0

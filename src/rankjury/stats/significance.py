@@ -15,17 +15,17 @@ _ROUNDING = 1e-12
 
 
 def is_significant(p_value: float | None, level: float) -> bool:
-    """Return whether chance alone would seldom do: 1 − level at most. What could not be tested is not shown."""
+    """Return whether a p-value is at most 1 − level; None, a test that could not be made, is not significant."""
     return p_value is not None and p_value <= 1.0 - level + _ROUNDING
 
 
 def at_floor(p_value: float | None, resamples: int | None) -> bool:
-    """Return whether a p-value is the smallest that so many resamples can give; None: it was not resampled."""
+    """Return whether a p-value is the smallest possible for this number of resamples; None: it was not resampled."""
     return p_value is not None and resamples is not None and p_value * (resamples + 1) <= 1.0 + _ROUNDING
 
 
 def holm(p_values: PValues) -> list[float | None]:
-    """Return adjusted p-values that hold the chance of any false finding to the level.
+    """Return adjusted p-values that control the probability of any false positive (family-wise error rate).
 
     Formula: the i-th smallest of m becomes max over j ≤ i of (m − j + 1) · p_(j), at most 1.
     Source: Holm, A simple sequentially rejective multiple test procedure, Scand. J. Statist. 1979.
@@ -40,7 +40,7 @@ def holm(p_values: PValues) -> list[float | None]:
 
 
 def benjamini_hochberg(p_values: PValues) -> list[float | None]:
-    """Return adjusted p-values that hold the expected share of false findings among the findings to the level.
+    """Return adjusted p-values that control the expected share of false positives (false discovery rate).
 
     Formula: the i-th smallest of m becomes min over j ≥ i of m · p_(j) / j, at most 1.
     Source: Benjamini and Hochberg, Controlling the false discovery rate, J. R. Statist. Soc. B 1995.
@@ -65,7 +65,7 @@ _NEARLY_NORMAL = 1000
 
 
 def detectable_difference(std: float, n: int, *, level: float = 0.95, power: float = POWER) -> float:
-    """Return the true difference that a paired t-test at this level finds with this power.
+    """Return the true difference that a paired t-test at this level detects with this power.
 
     Formula: (t_{1−α/2} + t_{power}) · s / √n with n − 1 degrees of freedom; s is the standard deviation of the
     per-query differences.
@@ -75,7 +75,7 @@ def detectable_difference(std: float, n: int, *, level: float = 0.95, power: flo
 
 
 def queries_needed(std: float, difference: float, *, level: float = 0.95, power: float = POWER) -> int | None:
-    """Return the fewest queries with which a difference of this size would be found; None where no number would do."""
+    """Return the smallest number of queries that detects a difference of this size; None if no number does."""
     if difference == 0.0 or std <= 0.0:
         return None
     ratio = std / abs(difference)
@@ -103,18 +103,18 @@ def _nearly_t_quantile(p: float, df: int) -> float:
 
 ENUMERATED = 18
 EXACT_RANKS = 50
-"""So many differences at most are looked at under all signs."""
+"""Maximum number of differences for enumeration of all signs."""
 
 
 @dataclass(frozen=True)
 class RandomizationTest:
-    """What a randomisation test found."""
+    """Result of a randomization test."""
 
     p: float
     exact: bool
-    """All assignments of signs were looked at, rather than a sample of them."""
+    """All sign assignments were enumerated, not sampled."""
     resamples: int | None = None
-    """How many assignments of signs were drawn, where it was a sample."""
+    """Number of sampled sign assignments, if sampled."""
 
 
 def sign_flip_tests(
@@ -122,10 +122,10 @@ def sign_flip_tests(
 ) -> list[RandomizationTest | None]:
     """Return, for each column, the share of random signs under which the mean is as far from zero as observed.
 
-    Differences are whole numbers; ``rounded`` ones may each be off by half a step, so sums that differ by less tie.
+    Differences are whole numbers; ``rounded`` ones may be off by half a step, so sums that differ by less are tied.
 
-    Exact where at most 18 differences are not zero; else by resampling, p = (1 + hits) / (1 + resamples), which is
-    never zero. None for no difference at all to look at.
+    Exact if at most 18 differences are not zero; else by resampling, p = (1 + hits) / (1 + resamples), which is never
+    zero. None if there are no differences.
     Source: Fisher, The design of experiments, 1935; Phipson and Smyth, Permutation p-values should never be zero, 2010.
     """
     found: list[RandomizationTest | None] = [
@@ -141,13 +141,13 @@ def sign_flip_tests(
 
 
 def sampled_test(flipped: Ints, found: int, slack: int) -> RandomizationTest:
-    """Test the sum against sums under random signs; those that differ by less than ``slack`` tie."""
+    """Test the sum against sums under random signs; those that differ by less than ``slack`` are tied."""
     hits = int(np.count_nonzero(np.abs(flipped) >= abs(found) - slack))
     return RandomizationTest((1 + hits) / (1 + flipped.size), exact=False, resamples=flipped.size)
 
 
 def enumerated_test(moving: Floats, *, rounded: bool) -> RandomizationTest | None:
-    """Test under all signs of the differences that are not zero; None where these are too many."""
+    """Test under all signs of the nonzero differences; None if these are too many."""
     if moving.size > ENUMERATED:
         return None
     sums: Ints = np.zeros(1, dtype=np.int64)
@@ -167,13 +167,13 @@ def moments(values: Floats) -> Moments:
 
 
 def t_test(differences: Moments) -> float:
-    """Return the two-sided p-value of the paired t-test; NaN where differences do not vary."""
+    """Return the two-sided p-value of the paired t-test; NaN if the differences do not vary."""
     mean, std, n = differences
     return t_tails(mean / (std / sqrt(n)), n - 1) if std > 0 else nan
 
 
 def welch_test(left: Moments, right: Moments) -> float:
-    """Return the two-sided p-value of Welch's t-test of two separate groups; NaN where it cannot be made.
+    """Return the two-sided p-value of Welch's t-test of two independent groups; NaN if it is undefined.
 
     Source: Welch, The generalization of Student's problem, Biometrika 1947.
     """
@@ -188,10 +188,10 @@ def welch_test(left: Moments, right: Moments) -> float:
 
 
 def two_sample_test(left: Moments, right: Moments) -> float:
-    """Return the larger of Welch's and Student's p-values of two separate groups; NaN where neither can be made.
+    """Return the larger of Welch's and Student's p-values of two independent groups; NaN if both are undefined.
 
-    Welch's test treats a small group of equal values as one without variance: nine zeros compared with a mean of 0.15
-    would be certain. Student's test gives it the variance of the other group.
+    Welch's test treats a small group of equal values as having no variance: nine zeros compared with a mean of 0.15
+    would be certain. Student's test uses the variance of the other group as well.
     """
     welch = welch_test(left, right)
     if isnan(welch):
@@ -214,7 +214,7 @@ def wilcoxon_test(differences: Floats) -> float:
 
 @dataclass(frozen=True, eq=False)
 class SignedRanks:
-    """How often each size of difference stands with either sign, zero left out; sizes ascend."""
+    """Number of differences of each size with either sign, without zeros; sizes ascend."""
 
     sizes: Floats
     rises: Ints
@@ -243,7 +243,7 @@ class SignedRanks:
 
     @property
     def differences(self) -> Floats:
-        """All of them, zero left out."""
+        """All nonzero differences."""
         return np.concatenate((np.repeat(self.sizes, self.rises), -np.repeat(self.sizes, self.falls)))
 
     def part(self) -> "RankSums":
@@ -276,7 +276,7 @@ class SignedRanks:
 
 @dataclass(frozen=True)
 class RankSums:
-    """Of differences within a range of sizes: how many there are, what the ranks of those that rose add up to, twice.
+    """Rank sums of differences within a range of sizes: their number, and twice the sum of the ranks of positive ones.
 
     Ranks count from the smallest of the range.
     """
@@ -294,7 +294,7 @@ class RankSums:
 
     @property
     def p(self) -> float:
-        """By the normal approximation, corrected for ties."""
+        """Return the p-value by the normal approximation, corrected for ties."""
         n = self.n
         std = sqrt((n * (n + 1) * (2 * n + 1) - self.ties / 2) / 24)
         return normal_tails((self.positive / 2 - n * (n + 1) / 4) / std)

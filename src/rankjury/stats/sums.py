@@ -1,8 +1,8 @@
-"""Exact sums, means and moments: sums are exact before they are rounded, so no digit depends on the order of values.
+"""Exact sums, means and moments: sums are exact until rounded once, so no digit depends on the order of values.
 
-A column of scores becomes whole numbers of at most 36 bits, to a scale that is a power of two. They are held as floats,
-so that sums are matrix products; a block of them adds up to less than 2^53 and so without rounding, and blocks are
-added as 64-bit integers. Up to 2^25 queries fit.
+A column of scores becomes whole numbers of at most 36 bits, on a scale that is a power of two. They are stored as
+floats, so that sums are matrix products; a block of them adds up to less than 2^53 and so without rounding, and blocks
+are added as 64-bit integers. Up to 2^25 queries are supported.
 """
 
 from dataclasses import astuple, dataclass, fields
@@ -17,7 +17,7 @@ from rankjury.core.types import Bools, Floats, Ints, cut_rows
 _BITS = 36
 _SMALLEST = 5e-324
 LARGEST_BLOCK = 1 << 13
-"""Queries whose weighted sum is exact in a float: 36 bits, 13 for the queries, at most 4 for a weight."""
+"""Number of queries whose weighted sum is exact in a float: 36 bits, 13 for the queries, at most 4 for a weight."""
 
 
 class Summable:
@@ -29,22 +29,22 @@ class Summable:
 
 
 def add_pairwise(ours: tuple[Any, ...], theirs: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Return the sums of the elements in the same place."""
+    """Return the sums of corresponding elements."""
     return tuple(left + right for left, right in zip(ours, theirs, strict=True))
 
 
 @dataclass(frozen=True, eq=False)
 class FixedPoint:
-    """Whole numbers, as floats, and what one of them is worth."""
+    """Whole numbers, stored as floats, and the value of one step."""
 
     whole: Floats
     unit: float
 
 
 def to_fixed(*columns: Floats, largest: float = 0.0) -> list[FixedPoint]:
-    """Return the columns to one scale, each value rounded to a step of 2^-36 of the next power of two; NaN becomes 0.
+    """Convert the columns to one scale, rounded to steps of 2^-36 of the next power of two; NaN becomes 0.
 
-    The scale may be larger than the columns need: that of the scores of which they are differences.
+    ``largest`` may require a larger scale: that of the scores of which the columns are differences.
     """
     filled = [np.nan_to_num(column, nan=0.0) for column in columns]
     unit = step_size(max([largest, *(float(np.abs(column).max(initial=0.0)) for column in filled)]))
@@ -52,41 +52,41 @@ def to_fixed(*columns: Floats, largest: float = 0.0) -> list[FixedPoint]:
 
 
 def step_size(largest: float) -> float:
-    """Return what one step is worth where no value is larger."""
+    """Return the value of one step if no value is larger than ``largest``."""
     exponent = frexp(largest)[1] if largest else 0
     return max(ldexp(1.0, exponent - _BITS), _SMALLEST)
 
 
 def to_steps(column: Floats, unit: float) -> Floats:
-    """Return the whole numbers of ``to_fixed``, to a scale that is known."""
+    """Return the whole numbers of ``to_fixed`` on a known scale."""
     return np.rint(np.nan_to_num(column, nan=0.0) / unit)
 
 
 def exact_sum(whole: Floats) -> int:
-    """Return the sum of whole numbers held as floats."""
+    """Return the sum of whole numbers stored as floats."""
     return int(whole.astype(np.int64).sum())
 
 
 _AT_ONCE = 1 << 13
 _CELLS_AT_ONCE = 1 << 14
-_MANTISSA_BITS = 40  # ``_AT_ONCE`` numbers of so many bits have a sum that is a float
-_FEW = 1 << 9  # so few numbers are added faster one by one
+_MANTISSA_BITS = 40  # ``_AT_ONCE`` numbers of this many bits have a sum that is exact in a float
+_FEW = 1 << 9  # up to this many numbers are added faster one by one
 _MAX_ROUNDS = 4
 _TINY = 1e-200
 _SAME = 4 * float(np.finfo(np.float64).eps)
 
 
 def exact_total(values: Floats) -> float:
-    """Return the sum, rounded once, as ``fsum`` gives it; several times faster where there are many values."""
+    """Return the sum, rounded once, equal to ``fsum``; several times faster for many values."""
     blocks = (values[first : first + _AT_ONCE] for first in range(0, values.size, _AT_ONCE))
     return fsum(part for block in blocks for part in sum_parts(block))
 
 
 def sum_parts(values: Floats) -> list[float]:
-    """Return a few numbers that have the same sum.
+    """Return a few numbers with the same sum.
 
-    Each round takes 40 bits off all values: whole numbers of one unit, whose sum is a float in whatever order they are
-    added. Where there are bits further down than the last round, the values stay as they are.
+    Each round splits 40 bits off all values: whole numbers of one unit, whose sum is a float in any order of addition.
+    If bits remain after the last round, the values are returned unchanged.
     """
     if values.size >= _FEW:
         largest = float(np.abs(values).max())
@@ -102,7 +102,7 @@ def sum_parts(values: Floats) -> list[float]:
 
 
 def column_totals(table: Floats) -> list[float]:
-    """Return the sum of each column as ``exact_total`` does; all columns at once, in blocks that stay in cache."""
+    """Return the sum of each column, equal to ``exact_total``: all columns at once, in blocks that fit into cache."""
     parts: list[list[float]] = [[] for _ in range(table.shape[1])]
     for first, last in cut_rows(len(table), max(_FEW, _CELLS_AT_ONCE // max(1, table.shape[1]))):
         columns = np.ascontiguousarray(table[first:last].T)
@@ -133,9 +133,9 @@ def _same_sums(columns: Floats) -> tuple[list[Floats], Bools]:
 
 
 def mean_and_std(values: Floats, total: float | None = None) -> tuple[float, float]:
-    """Return the mean (NaN of nothing) and the sample standard deviation (NaN under two values, 0 where all are equal).
+    """Return the mean (NaN without values) and the sample standard deviation (NaN for one value, 0 if all are equal).
 
-    ``total`` is their sum, where it is known.
+    ``total`` is their sum, if known.
     """
     if values.size == 0:
         return nan, nan
@@ -149,9 +149,9 @@ def mean_and_std(values: Floats, total: float | None = None) -> tuple[float, flo
 
 @dataclass(frozen=True)
 class Extent:
-    """How many values there are and between what: enough to bring them to a scale near 1.
+    """Number of values and their range, which determines a scale near 1.
 
-    It is a power of two, so that nothing is rounded: squares neither overflow nor vanish.
+    The scale is a power of two, so that scaling does not round: squares neither overflow nor vanish.
     """
 
     n: int = 0
@@ -167,7 +167,7 @@ class Extent:
 
     @property
     def largest(self) -> float:
-        """The largest of the values without their signs."""
+        """Largest absolute value."""
         return max(abs(self.low), abs(self.high)) if self.n else 0.0
 
     @property
@@ -182,7 +182,7 @@ class Extent:
         return ldexp(total, -self.exponent) / self.n
 
     def squares(self, values: Floats, total: float) -> Floats:
-        """Return the squared distances of some values from the mean of all, on the scale."""
+        """Return the squared distances of these values from the mean of all, on the scale."""
         return np.square(np.ldexp(values, -self.exponent) - self.scaled_mean(total))
 
     def std(self, squares: float) -> float:
@@ -195,8 +195,8 @@ class Extent:
 def means_and_stds(table: Floats) -> tuple[Floats, Floats, Floats, Ints]:
     """Return sum, mean, standard deviation and number of the defined values of each column.
 
-    The same to the last digit as ``exact_total`` and ``mean_and_std`` of each: all columns at once where they are
-    short, as those of slices are, of which there are many; else one by one, which is quicker then.
+    Identical to the last digit to ``exact_total`` and ``mean_and_std`` of each: all columns at once if they are short,
+    as for slices, of which there are many; else one by one, which is faster then.
     """
     defined = ~np.isnan(table)
     n = defined.sum(axis=0)
@@ -210,7 +210,7 @@ def means_and_stds(table: Floats) -> tuple[Floats, Floats, Floats, Ints]:
 
 
 def _of_short(table: Floats, defined: Bools, n: Ints) -> tuple[Floats, Floats]:
-    """Return the sum of each column, and its standard deviation."""
+    """Return the sum and the standard deviation of each column."""
     filled = table if defined.all() else np.where(defined, table, 0.0)
     largest = np.abs(filled).max(axis=0, initial=0.0)
     totals = np.array(column_totals(filled))
@@ -233,12 +233,12 @@ def _of_short(table: Floats, defined: Bools, n: Ints) -> tuple[Floats, Floats]:
 
 _ROWS_AT_ONCE = 1 << 12
 _LIMB_BITS = 13
-_LIMBS = 3  # they hold 39 bits. Three products of three limbs have 41, and so many rows of those add up within a float
+_LIMBS = 3  # 39 bits. Three products of three limbs have 41, and _ROWS_AT_ONCE rows of those are exact in a float
 
 
 @dataclass
 class ExactSum:
-    """A sum of floats: a few numbers that do not overlap and have exactly that sum.
+    """Exact sum of floats: a few numbers that do not overlap and have exactly this sum.
 
     Source: Shewchuk, Adaptive precision floating-point arithmetic, 1997.
     """
@@ -266,13 +266,13 @@ class ExactSum:
 
     @property
     def value(self) -> float:
-        """Rounded once."""
+        """The sum, rounded once."""
         return fsum(self.parts)
 
 
 @dataclass(frozen=True)
 class PowerSums(Summable):
-    """Number of some whole numbers, and the sums of them, of their squares and of their cubes."""
+    """Count of whole numbers, with the sums of them, of their squares and of their cubes."""
 
     n: int = 0
     first: int = 0
@@ -297,18 +297,18 @@ class PowerSums(Summable):
 
     @property
     def squares(self) -> float:
-        """The sum of squared distances from the mean."""
+        """Sum of squared distances from the mean."""
         return (self.n * self.second - self.first**2) / self.n if self.n else 0.0
 
     @property
     def cubes(self) -> float:
-        """The sum of cubed distances from the mean."""
+        """Sum of cubed distances from the mean."""
         n = self.n
         return (n * n * self.third - 3 * n * self.first * self.second + 2 * self.first**3) / (n * n) if n else 0.0
 
 
 def exact_products(left: Floats, right: Floats) -> tuple[int, int, int]:
-    """Return the sums of left × right, of left² × right and of left × right², of whole numbers held as floats."""
+    """Return the sums of left × right, left² × right and left × right² of whole numbers stored as floats."""
     totals = [0, 0, 0]
     for first, last in cut_rows(left.size, _ROWS_AT_ONCE):
         ours, theirs = _limbs(left[first:last]), _limbs(right[first:last])
@@ -329,7 +329,7 @@ def _limbs(whole: Floats) -> Floats:
 
 
 def _products(limbs: Floats) -> Floats:
-    """Return the squares of the numbers as sums of products of limbs: rows of equal worth, the lowest first."""
+    """Return the squares of the numbers as sums of products of limbs: rows of equal weight, the lowest first."""
     rows = np.zeros((2 * _LIMBS - 1, limbs.shape[1]))
     for left in range(_LIMBS):
         for right in range(_LIMBS):
@@ -338,7 +338,7 @@ def _products(limbs: Floats) -> Floats:
 
 
 def _joined(table: Floats) -> int:
-    """Return a table of sums whose worth grows by 13 bits with each row and each column."""
+    """Return the value of a table of sums whose weight grows by 13 bits with each row and each column."""
     return sum(
         int(value) << (_LIMB_BITS * (row + column))
         for row, line in enumerate(table.tolist())

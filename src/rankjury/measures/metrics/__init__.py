@@ -1,1 +1,1 @@
-"""Metrics as pure functions of ``Judged``, one module per family; the registry finds them by scanning this package."""
+"""Metrics as pure functions of ``Judged``, one module per family; the registry imports all modules of this package."""

@@ -23,7 +23,7 @@ from rankjury.measures.judged import (
 from rankjury.measures.measure import Option, metric
 
 _OVER = Option("over", "divisor", ("relevant", "found", "min", "least"))
-_TIES = ties_option("group", "precision is taken at the end of a group of equal scores")
+_TIES = ties_option("group", "precision is computed at the end of a group of equal scores")
 _INF_AP_SMOOTHING = 0.00001
 
 
@@ -60,7 +60,7 @@ def ap(judged: Judged, k: int | None, *, over: str = "relevant", rel: float | No
 def gm_ap(
     judged: Judged, k: int | None, *, over: str = "relevant", rel: float | None = None, ties: str = "id"
 ) -> Floats:
-    """Average precision, averaged over queries by the geometric mean.
+    """Geometric mean of average precision over queries.
 
     Formula: as ap; the mean is exp(Σ ln max(ap, 0.00001) / n).
 
@@ -69,12 +69,12 @@ def gm_ap(
     return ap(judged, k, over=over, rel=rel, ties=ties)
 
 
-_LEVEL = Option("round", "a level of recall in items: up from a tenth, or to the nearest", ("up", "nearest"))
+_LEVEL = Option("round", "rounding of the recall level to items: up from a tenth, or to the nearest", ("up", "nearest"))
 
 
 @metric("iprec", Option("at", "level of recall", default=0.5, low=0.0, high=1.0), _LEVEL, REL, cut="none")
 def iprec(judged: Judged, k: int | None, *, at: float = 0.5, round: str = "up", rel: float | None = None) -> Floats:
-    """Interpolated precision at a level of recall.
+    """Interpolated precision at a recall level.
 
     Formula: the highest precision at any rank with at least ⌊at · |relevant| + 0.9⌋ relevant items; round=nearest
     adds 0.5 instead.
@@ -93,20 +93,20 @@ def iprec(judged: Judged, k: int | None, *, at: float = 0.5, round: str = "up", 
 
 @metric("iprec_mean", _LEVEL, REL, cut="none")
 def iprec_mean(judged: Judged, k: int | None, *, round: str = "up", rel: float | None = None) -> Floats:
-    """Interpolated precision averaged over eleven levels of recall.
+    """Mean of interpolated precision at eleven recall levels.
 
     Formula: mean of iprec at 0, 0.1, … 1.
 
     Source: trec_eval's 11pt_avg.
     """
-    # From the highest level down, in which order trec_eval adds.
+    # From the highest level down, the order of addition in trec_eval.
     levels = [iprec(judged, None, at=tenth / 10, round=round, rel=rel) for tenth in range(10, -1, -1)]
     return np.asarray(sum(levels[1:], levels[0]) / 11, dtype=np.float64)
 
 
 @metric("inf_ap", REL, cut="none")
 def inf_ap(judged: Judged, k: int | None, *, rel: float | None = None) -> Floats:
-    """Inferred average precision, for gold of which only a sample of the pool was judged.
+    """Inferred average precision, for gold in which only a sample of the pool is judged.
 
     Formula: mean over relevant items of 1/r + (r−1)/r · pooled above/(r−1) · (relevant above + ε)/(judged above + 2ε);
     items with a negative grade are in the pool but unjudged; ε = 0.00001.
@@ -142,12 +142,12 @@ def rr(judged: Judged, k: int | None, *, rel: float | None = None) -> Floats:
 
 @metric("bpref", REL, NEGATIVE, cut="none")
 def bpref(judged: Judged, k: int | None, *, rel: float | None = None, negative: str = "unjudged") -> Floats:
-    """Binary preference: how seldom a judged non-relevant item stands above a relevant one.
+    """Binary preference: the fraction of judged non-relevant items ranked below relevant ones.
 
-    Formula: 1/R · Σ over retrieved relevant items of 1 − min(n above, R) / min(N, R), n above being the judged
-    non-relevant items that stand above it, R and N the judged relevant and non-relevant items.
+    Formula: 1/R · Σ over retrieved relevant items of 1 − min(n above, R) / min(N, R); n above is the number of judged
+    non-relevant items ranked above it, R and N are the numbers of judged relevant and non-relevant items.
 
-    Source: Buckley & Voorhees, Retrieval Evaluation with Incomplete Information (2004), as trec_eval computes it;
+    Source: Buckley & Voorhees, Retrieval Evaluation with Incomplete Information (2004), as in trec_eval;
     negative=judged as in ranx.
     """
     good = relevant(judged, rel)
@@ -165,7 +165,7 @@ def bpref(judged: Judged, k: int | None, *, rel: float | None = None, negative: 
 
 @metric("gm_bpref", REL, NEGATIVE, cut="none", aggregate="geometric")
 def gm_bpref(judged: Judged, k: int | None, *, rel: float | None = None, negative: str = "unjudged") -> Floats:
-    """Binary preference, averaged over queries by the geometric mean.
+    """Geometric mean of binary preference over queries.
 
     Formula: as bpref; the mean is exp(Σ ln max(bpref, 0.00001) / n).
 
@@ -174,13 +174,13 @@ def gm_bpref(judged: Judged, k: int | None, *, rel: float | None = None, negativ
     return bpref(judged, None, rel=rel, negative=negative)
 
 
-_FEW_ROWS = 32  # so few queries are finished one by one: a NumPy call on fewer numbers costs more than the numbers do
-_MAX = Option("max", "highest grade of the scale (otherwise the highest in the gold)", low=0.0, from_gold=True)
+_FEW_ROWS = 32  # up to this many queries are computed one by one, which is faster than NumPy calls
+_MAX = Option("max", "highest grade of the scale (default: the highest in the gold)", low=0.0, from_gold=True)
 
 
 @metric("err", _MAX, REL, zero_when_empty=True)
 def err(judged: Judged, k: int | None, *, max: float | None = None, rel: float | None = None) -> Floats:
-    """Expected reciprocal rank at which the reader is satisfied.
+    """Expected reciprocal rank of the item that satisfies the user.
 
     Formula: Σ 1/rank · R(rank) · Π (1 − R(above)) with R = (2^grade − 1) / 2^max. A grade above max is an error.
 
@@ -188,7 +188,7 @@ def err(judged: Judged, k: int | None, *, max: float | None = None, rel: float |
     ir_measures use max=4.
     """
     if max is not None:
-        hint = "Set max to the highest grade of the scale, or leave it out to take the gold's."
+        hint = "Set max to the highest grade of the scale, or omit it to use the highest in the gold."
         check_highest(judged, max, f"grades up to {max:g}, the max of err", hint)
     top = judged.highest if max is None else max
     chosen = is_relevant(judged.grade, rel, judged) & (judged.grade > 0) & within(judged, k)
@@ -199,13 +199,13 @@ def err(judged: Judged, k: int | None, *, max: float | None = None, rel: float |
 
 
 def _products_above(factors: Floats, starts: Ints) -> Floats:
-    """Return for each factor the product of those before it in its segment (CSR), multiplied from the first on."""
+    """Return for each factor the product of the preceding ones in its segment (CSR), multiplied in order."""
     products = np.ones(factors.size)
     lengths = np.diff(starts)
     longest_first = np.argsort(-lengths, kind="stable")
     firsts, ordered = starts[longest_first], -lengths[longest_first]
     done = 1
-    while (rows := int(np.searchsorted(ordered, -done))) > _FEW_ROWS:  # those that have a factor at this place
+    while (rows := int(np.searchsorted(ordered, -done))) > _FEW_ROWS:  # segments with a factor at this position
         at = firsts[:rows] + done
         products[at] = products[at - 1] * factors[at - 1]
         done += 1
@@ -219,18 +219,16 @@ def _products_above(factors: Floats, starts: Ints) -> Floats:
 
 @metric(
     "rbp",
-    Option("p", "persistence: the chance of looking at the next item", default=0.8, low=0.0, high=1.0),
-    Option(
-        "gain", "an item counts 1, its grade, or its share of the query's best grade", ("binary", "linear", "share")
-    ),
+    Option("p", "persistence: the probability of continuing to the next item", default=0.8, low=0.0, high=1.0),
+    Option("gain", "gain of an item: 1, its grade, or its share of the best grade", ("binary", "linear", "share")),
     REL,
     zero_when_empty=True,
 )
 def rbp(judged: Judged, k: int | None, *, p: float = 0.8, gain: str = "binary", rel: float | None = None) -> Floats:
-    """Rank-biased precision.
+    """Rank-biased precision: expected gain of a user who continues to the next item with probability p.
 
-    Formula: (1 − p) · Σ r · p^(rank − 1), r being 1 for a relevant item (gain=linear: its grade; gain=share: its grade
-    divided by the highest that the query's gold has).
+    Formula: (1 − p) · Σ r · p^(rank − 1); r is 1 for a relevant item (gain=linear: its grade; gain=share: its grade
+    divided by the highest in the query's gold).
 
     Source: Moffat & Zobel, Rank-Biased Precision for Measurement of Retrieval Effectiveness (2008); gain=linear as in
     ranx, gain=share as in trec_eval 10.

@@ -1,4 +1,4 @@
-"""Count metrics, and how much of what was retrieved is judged at all."""
+"""Count metrics, and the share of judged items among the retrieved ones."""
 
 from typing import Any
 
@@ -22,7 +22,7 @@ from rankjury.measures.measure import Option, metric
 
 @metric("judged", needs_relevant=False, by_position=False, descriptive=True)
 def judged_share(judged: Judged, k: int | None) -> Floats:
-    """Share of the top k that has a judgment, of whatever grade.
+    """Fraction of the top k that is judged, with any grade.
 
     Formula: |judged ∩ top k| / min(k, retrieved).
 
@@ -33,7 +33,7 @@ def judged_share(judged: Judged, k: int | None) -> Floats:
 
 @metric("unjudged", NEGATIVE, needs_relevant=False, lower_is_better=True, by_position=False, descriptive=True)
 def unjudged(judged: Judged, k: int | None, *, negative: str = "unjudged") -> Floats:
-    """Share of the top k that has no judgment.
+    """Fraction of the top k that is not judged.
 
     Formula: (min(k, retrieved) − |judged ∩ top k|) / k.
 
@@ -46,7 +46,7 @@ def unjudged(judged: Judged, k: int | None, *, negative: str = "unjudged") -> Fl
 
 _MISSING = Option(
     "missing",
-    "a gold query that the ranking lacks: counted as if nothing was retrieved, not counted, left out, or an error",
+    "a gold query that is missing in the ranking: counted with nothing retrieved, not counted, skipped, or an error",
     ("zero", "none", "skip", "error"),
 )
 
@@ -104,7 +104,7 @@ def num_rel_ret(judged: Judged, k: int | None, *, rel: float | None = None) -> F
 
 @metric("hit_count", REL, zero_when_empty=True, by_position=False)
 def hit_count(judged: Judged, k: int | None, *, rel: float | None = None) -> Floats:
-    """Number of relevant items in the top k, averaged over queries.
+    """Number of relevant items in the top k, as a mean over queries.
 
     Formula: |relevant ∩ top k|.
 
@@ -115,18 +115,18 @@ def hit_count(judged: Judged, k: int | None, *, rel: float | None = None) -> Flo
 
 _MISSING_FROM_POOL = Option(
     "missing",
-    "a gold query that the ranking lacks: pooled as having found nothing, left out, or an error",
+    "a gold query that is missing in the ranking: pooled with nothing retrieved, skipped, or an error",
     ("zero", "skip", "error"),
 )
 
 
 @metric("pooled_precision", REL, _MISSING_FROM_POOL, whole=True, by_position=False)
 def pooled_precision(judged: Judged, k: int | None, *, rel: float | None = None, missing: str = "zero") -> Floats:
-    """Relevant items found by all queries together, of as many as they could have found.
+    """Pooled precision: relevant items in the top k of all queries, as a fraction of the maximum possible.
 
-    Formula: P = Σ |relevant ∩ top k| / Σ min(k, |relevant|), summed over queries. The value of one query is its share
-    in P: P + (|relevant ∩ top k| − P · min(k, |relevant|)) / mean of min(k, |relevant|). Without a cut-off, k is the
-    number retrieved.
+    Formula: P = Σ |relevant ∩ top k| / Σ min(k, |relevant|), summed over queries. The contribution of one query is
+    P + (|relevant ∩ top k| − P · min(k, |relevant|)) / mean of min(k, |relevant|). Without a cut-off, k is the number
+    retrieved.
 
     Source: precision of implicit's ranking_metrics_at_k.
     """
@@ -142,13 +142,13 @@ def pooled_precision(judged: Judged, k: int | None, *, rel: float | None = None,
 
 
 def _most_hits(judged: Judged, k: int | None, rel: float | None) -> Floats:
-    """Return how many relevant items each query could have within the cut-off."""
+    """Return the maximum number of relevant items in the top k of each query."""
     return np.minimum(cut_or_depth(judged, k), count_relevant(judged, rel))
 
 
 @metric("num_nonrel_ret", REL, lower_is_better=True, **_COUNT)
 def num_nonrel_ret(judged: Judged, k: int | None, *, rel: float | None = None) -> Floats:
-    """Number of items retrieved that were judged and found not relevant.
+    """Number of retrieved items that are judged as not relevant.
 
     Formula: |judged, not relevant, grade ≥ 0 ∩ top k|.
 
@@ -159,7 +159,7 @@ def num_nonrel_ret(judged: Judged, k: int | None, *, rel: float | None = None) -
 
 @metric("utility", REL, needs_relevant=False, by_position=False)
 def utility(judged: Judged, k: int | None, *, rel: float | None = None) -> Floats:
-    """Relevant items retrieved less all others retrieved.
+    """Number of relevant items minus number of other items in the top k.
 
     Formula: |relevant ∩ top k| − (min(k, retrieved) − |relevant ∩ top k|).
 

@@ -1,7 +1,8 @@
-"""Metrics of all lists together: coverage, exposure and personalisation, each one value over all users.
+"""Metrics of all lists together: coverage, exposure and personalisation, one value for all users.
 
-Each user's value is a contribution: that value, and n − 1 times what it loses without the user, less the mean of that
-(a centred jackknife pseudo-value). Their mean is the value; their standard error is its jackknife standard error.
+A user's contribution is the value plus n − 1 times the value's decrease without the user, minus the mean of that
+decrease (a centred jackknife pseudo-value). Their mean is the value; their standard error is its jackknife standard
+error.
 """
 
 from dataclasses import dataclass
@@ -15,26 +16,26 @@ from rankjury.measures.metrics.novelty import shown_lists, sum_per_list
 
 _MISSING = Option(
     "missing",
-    "a user whom the ranking lacks: counted with an empty list, not counted, or an error",
+    "a user who is missing in the ranking: counted with an empty list, not counted, or an error",
     next(option for option in COMMON_OPTIONS if option.name == "missing").choices,
 )
 
 
 @dataclass(frozen=True, eq=False)
 class _Shown:
-    """How often each item of the catalogue is recommended, and the users who are counted."""
+    """Number of recommendations of each catalogue item, and the counted users."""
 
     codes: Ints
-    counts: Ints  # by item of the catalogue
+    counts: Ints  # by catalogue item
     counted: Bools
     total: int  # number of recommendations
     lengths: Floats
 
     def contributions(self, value: float, without: Floats) -> Floats:
-        """Return each user's contribution, from the value and what it is without each user.
+        """Return the contribution of each user, from the value and the values without each user.
 
-        Where the value is undefined without some user, no contribution is known: one user carries the value, so that no
-        interval comes of it.
+        If the value is undefined without some user, the contributions are unknown: one user gets the whole value, so
+        that there is no interval.
         """
         n = int(self.counted.sum())
         if n == 0 or np.isnan(value):
@@ -58,7 +59,7 @@ def _shown(judged: Judged, k: int | None, missing: str) -> _Shown:
 
 @metric("coverage", _MISSING, of_lists=True, whole=True, highest=1.0)
 def coverage(judged: Judged, k: int | None, *, missing: str = "zero") -> Floats:
-    """Share of the catalogue that anybody is recommended.
+    """Fraction of the catalogue that is recommended to at least one user.
 
     Formula: |items in the top k of at least one user| / |catalogue|.
 
@@ -74,7 +75,7 @@ def coverage(judged: Judged, k: int | None, *, missing: str = "zero") -> Floats:
 
 @metric(
     "exposure_gini",
-    Option("over", "all items of the catalogue, or only those that are recommended", ("catalogue", "recommended")),
+    Option("over", "all items of the catalogue, or only recommended items", ("catalogue", "recommended")),
     _MISSING,
     of_lists=True,
     whole=True,
@@ -82,10 +83,10 @@ def coverage(judged: Judged, k: int | None, *, missing: str = "zero") -> Floats:
     lower_is_better=True,
 )
 def exposure_gini(judged: Judged, k: int | None, *, over: str = "catalogue", missing: str = "zero") -> Floats:
-    """Gini coefficient of how often items are recommended: 0 where all are alike, near 1 where few take everything.
+    """Gini coefficient of item exposure: 0 if all items are recommended equally often, near 1 if few items dominate.
 
-    Formula: Σ (2j − n − 1) · x_j / (n · Σ x_j), x_j being how many users have the j-th of n items in their top k, in
-    ascending order; n is the catalogue, never recommended items included; over=recommended leaves these out.
+    Formula: Σ (2j − n − 1) · x_j / (n · Σ x_j); x_j is the number of users with the j-th of n items in their top k, in
+    ascending order. n includes items that are never recommended; over=recommended excludes them.
 
     Source: Shani & Gunawardana, Evaluating Recommendation Systems (2011), on item space coverage.
     """
@@ -93,7 +94,7 @@ def exposure_gini(judged: Judged, k: int | None, *, over: str = "catalogue", mis
     size, lengths, ascending = shown.counts.size, shown.lengths, np.sort(shown.counts)
     apart = int(((2 * np.arange(size) - size + 1) * ascending).sum())
     below = np.searchsorted(ascending, shown.counts)
-    # Without a user, each of their items moves away from those outside the list that it is not above, else nearer.
+    # Without a user, each listed item gets further from the unlisted items that it is not above, and closer to others.
     apart_without = apart + sum_per_list(size - 2 * below, shown.codes) - lengths - 2 * _tied_pairs(shown)
     never, never_without = 0, np.zeros(1)
     if over == "recommended":
@@ -104,14 +105,14 @@ def exposure_gini(judged: Judged, k: int | None, *, over: str = "catalogue", mis
 
 
 def _gini(apart: Matrix | Ints, total: Matrix | Ints, size: int, never: Matrix | Ints) -> Floats:
-    """Return the coefficient from the sum of all differences, without those to items that are not counted."""
+    """Return the coefficient from the sum of all differences, without differences to items that are not counted."""
     items = np.maximum(1, size - never)
     values = (apart - never * total) / (items * np.maximum(1, total))
     return np.where(total > 0, values, np.nan)
 
 
 def _tied_pairs(shown: _Shown) -> Floats:
-    """Return how many pairs of each list's items are recommended equally often."""
+    """Return the number of pairs of items in each list that are recommended equally often."""
     often = np.sort(np.append(shown.counts, 0)[shown.codes], axis=1)
     place = np.broadcast_to(np.arange(often.shape[1]), often.shape)
     begins = np.ones(often.shape, dtype=bool)
@@ -122,15 +123,15 @@ def _tied_pairs(shown: _Shown) -> Floats:
 
 @metric(
     "exposure_entropy",
-    Option("scale", "in bits, or as a share of what equal exposure of the whole catalogue has", ("bits", "share")),
+    Option("scale", "in bits, or as a share of the maximum, equal exposure of all items", ("bits", "share")),
     _MISSING,
     of_lists=True,
     whole=True,
 )
 def exposure_entropy(judged: Judged, k: int | None, *, scale: str = "bits", missing: str = "zero") -> Floats:
-    """Shannon entropy of how often items are recommended: 2 to this power is the number of items in effect.
+    """Shannon entropy of item exposure; 2 to this power is the effective number of recommended items.
 
-    Formula: −Σ p · log2 p, p being an item's share of all recommendations within the top k; scale=share divides by
+    Formula: −Σ p · log2 p, p is an item's share of all recommendations in the top k; scale=share divides by
     log2 |catalogue|.
 
     Source: Shani & Gunawardana, Evaluating Recommendation Systems (2011), on item space coverage.
@@ -147,17 +148,17 @@ def exposure_entropy(judged: Judged, k: int | None, *, scale: str = "bits", miss
 
 
 def _entropy(weight: Floats, total: Floats) -> Floats:
-    """Return the entropy in nats, from Σ x · ln x and Σ x."""
+    """Return the entropy in nats from Σ x · ln x and Σ x."""
     some = np.maximum(1.0, total)
     return np.where(total > 0, np.maximum(0.0, np.log(some) - weight / some), np.nan)
 
 
 @metric("personalisation", _MISSING, aliases=("personalization",), of_lists=True, whole=True, highest=1.0)
 def personalisation(judged: Judged, k: int | None, *, missing: str = "zero") -> Floats:
-    """How little of their lists two users share.
+    """Mean difference of two users' lists: the fraction of the top k that they do not share.
 
-    Formula: 1 − mean over all pairs of users of |top k of one ∩ top k of the other| / k; users with an empty list are
-    in no pair. Without a cut-off, k is the length of the longest list. Undefined for fewer than two lists.
+    Formula: 1 − mean over all pairs of users u, v of |top k of u ∩ top k of v| / k; users with an empty list are
+    excluded. Without a cut-off, k is the length of the longest list. Undefined for fewer than two lists.
 
     Source: Zhou et al., Solving the apparent diversity–accuracy dilemma of recommender systems (2010): the mean
     Hamming distance of lists.

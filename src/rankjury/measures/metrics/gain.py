@@ -1,4 +1,4 @@
-"""Metrics of cumulated gain, discounted by rank: DCG and nDCG."""
+"""Metrics of discounted cumulative gain: DCG and nDCG."""
 
 import numpy as np
 
@@ -17,16 +17,16 @@ from rankjury.measures.judged import (
 )
 from rankjury.measures.measure import Option, metric
 
-_HIGHEST = 1000.0  # the grade up to which sums of 2^grade are certainly floats
+_HIGHEST = 1000.0  # sums of 2^grade are finite floats up to this grade
 _GAIN = Option("gain", "gain of a grade g: g, 2^g − 1, or 1", ("linear", "exp", "binary"))
-_TIES = ties_option("average", "a group of equal scores shares its discounts")
+_TIES = ties_option("average", "items with equal scores share their mean discount")
 _IDEAL = Option(
     "ideal",
-    "ideal list: the gold's k best, all, as many as were retrieved, or k items of the query's best grade",
+    "ideal list: the k best gold items, all, as many as were retrieved, or k items of the query's best grade",
     ("k", "all", "retrieved", "full"),
 )
 _DISCOUNT = Option(
-    "discount", "a gain is divided by log2 of the next rank, or of the rank itself (by 1 at rank 1)", ("next", "rank")
+    "discount", "gains are divided by log2(rank + 1), or by log2(rank) (by 1 at rank 1)", ("next", "rank")
 )
 
 
@@ -40,11 +40,11 @@ def dcg(
     rel: float | None = None,
     ties: str = "id",
 ) -> Floats:
-    """Discounted cumulative gain.
+    """Discounted cumulative gain: sum of the gains in the top k, discounted by rank.
 
     Formula: Σ gain(grade) / log2(rank + 1) over the top k; discount=rank divides by log2(max(rank, 2)).
 
-    Source: Järvelin & Kekäläinen, Cumulated gain-based evaluation of IR techniques (2002), whose own discount is
+    Source: Järvelin & Kekäläinen, Cumulated gain-based evaluation of IR techniques (2002), whose discount is
     discount=rank, as in LensKit; gain=exp as in Burges et al. (2005); ties=average as in McSherry & Najork (2008) and
     scikit-learn.
     """
@@ -57,7 +57,7 @@ def dcg(
 def _dcg(
     judged: Judged, k: int | None, gain: str, discount: str, rel: float | None, ties: str, scale: Floats
 ) -> Floats:
-    """Return the DCG of each query, divided by 2^scale where gains are exponential."""
+    """Return the DCG of each query, divided by 2^scale for exponential gains."""
     if gain == "linear":
         check_highest(judged, HIGHEST_SUMMED, f"grades up to {HIGHEST_SUMMED:g} where they are added up")
     counted = is_relevant(judged.grade, rel, judged) & (judged.grade > 0)
@@ -83,11 +83,10 @@ def ndcg(
     rel: float | None = None,
     ties: str = "id",
 ) -> Floats:
-    """Normalised discounted cumulative gain.
+    """Normalised discounted cumulative gain: DCG divided by that of the ideal ranking.
 
-    Formula: DCG@k / DCG of the ideal list, which is the gold by grade descending, cut at k (ideal=all: uncut;
-    ideal=retrieved: cut at the number retrieved within k; ideal=full: k items of the query's best grade, however few
-    items are relevant).
+    Formula: DCG@k / DCG of the ideal list: the gold by grade descending, cut at k (ideal=all: uncut; ideal=retrieved:
+    cut at the number retrieved within k; ideal=full: k items of the query's best grade, even if fewer are relevant).
 
     Source: Järvelin & Kekäläinen (2002); ideal=all as in Quepid, ideal=retrieved as in Elasticsearch, ideal=full as in
     RecTools, discount=rank as in LensKit.
@@ -103,7 +102,7 @@ def ndcg(
 def _ideal_dcg(
     judged: Judged, k: int | None, gain: str, ideal: str, discount: str, rel: float | None, scale: Floats
 ) -> Floats:
-    if ideal == "full":  # k items of each query's best grade; without a cut-off, as many as were retrieved
+    if ideal == "full":  # k items of each query's best grade; without a cut-off, the number retrieved
         firsts = np.append(judged.gold_grades, 0.0)[judged.gold_starts[:-1]]
         best = np.where(np.diff(judged.gold_starts) > 0, np.maximum(firsts, 0.0), 0.0)
         cut = cut_or_depth(judged, k).astype(np.int64)
@@ -129,13 +128,13 @@ def _gain_of(grades: Floats, gain: str, scale: Floats) -> Floats:
 
 
 def _table(up_to: int, discount: str) -> Floats:
-    """Return what a gain is divided by, at index ``rank``; infinite at 0, which is no rank."""
+    """Return the divisors of gains at index ``rank``; infinite at 0, which is not a rank."""
     table = discounts(up_to)
     return table if discount == "next" else np.concatenate(([np.inf, 1.0], table[1:-1]))
 
 
 def _tied_discounts(judged: Judged, counted: Bools, k: int | None, discount: str) -> Floats:
-    """Return one over the mean of 1/discount over the group of equal scores, ranks past k giving 0."""
+    """Return the divisor of a group of equal scores: 1 / mean of 1/discount; ranks beyond k count as 0."""
     first, last = judged.tie_first[counted], judged.tie_last[counted]
     weights = 1.0 / _table(int(last.max(initial=1)), discount)
     if k is not None:

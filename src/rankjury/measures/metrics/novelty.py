@@ -10,24 +10,24 @@ from rankjury.errors import UsageError
 from rankjury.measures.judged import REL, Judged, cut_or_depth, divide, relevant, within
 from rankjury.measures.measure import Option, metric
 
-BY = Option("by", "the feature of items that is looked at", ("genre", "text", "tag", "category"))
+BY = Option("by", "the item feature that is compared", ("genre", "text", "tag", "category"))
 _CELLS_AT_ONCE = 1 << 16
 
 
 def shown_lists(judged: Judged) -> Lists:
-    """Return the lists that were shown."""
+    """Return the top lists."""
     if judged.lists is None:
-        raise ValueError("judge with lists to look at them")
+        raise ValueError("judge with lists to use this metric")
     return judged.lists
 
 
 def sum_per_list(values: Matrix | Ints, codes: Ints) -> Floats:
-    """Return the sums of a value of items over each list; where a list has no item, nothing is added."""
+    """Return the sums of an item value over each list; missing items add nothing."""
     return np.asarray(np.append(values, values.dtype.type(0))[codes].sum(axis=1), dtype=np.float64)
 
 
 def mean_per_list(values: Floats, codes: Ints) -> Floats:
-    """Return the means of a value of items over each list, without NaN; NaN where no item is left."""
+    """Return the means of an item value over each list, ignoring NaN; NaN for a list without values."""
     known = ~np.isnan(values)
     total, number = sum_per_list(np.where(known, values, 0.0), codes), sum_per_list(known, codes)
     means: Floats = np.divide(total, number, out=np.full(number.size, np.nan), where=number > 0)
@@ -35,13 +35,13 @@ def mean_per_list(values: Floats, codes: Ints) -> Floats:
 
 
 def compute_in_blocks(work: Callable[[int, int], Floats], users: int, width: int) -> Floats:
-    """Compute a function for some users at a time (first, past the last), with a row of so many cells for each."""
+    """Compute a function for blocks of users (first, last + 1), with ``width`` cells per user."""
     parts = cut_rows(users, max(1, _CELLS_AT_ONCE // max(1, width)))
     return np.concatenate([np.empty(0), *in_threads(work, parts)])
 
 
 def row_sums(table: Floats, codes: Ints) -> Floats:
-    """Return for each list the sum of its items' rows of a table whose last row is zero."""
+    """Return for each list the sum of its items' rows in a table whose last row is zero."""
     sums = np.zeros((codes.shape[0], table.shape[1]))
     for places in codes.T:
         sums += table.take(places, axis=0, mode="wrap")
@@ -56,8 +56,8 @@ def feature(judged: Judged, by: str, measure: str) -> Floats:
         raise UsageError(
             f"items have no feature {by!r}",
             where=f"{measure}, by={by}",
-            expected=f"one of those that are known: {known}" if known else "features of items, and there are none",
-            hint=None if known else "Give the items with their genres along with the log.",
+            expected=f"one of: {known}" if known else "item features, but there are none",
+            hint=None if known else "Provide the items with their genres together with the log.",
         )
     return np.asarray(features[by], dtype=np.float64)
 
@@ -70,10 +70,10 @@ def feature(judged: Judged, by: str, measure: str) -> Floats:
     lower_is_better=True,
 )
 def mean_popularity(judged: Judged, k: int | None, *, scale: str = "share") -> Floats:
-    """How popular the recommended items were in training.
+    """Mean popularity of the recommended items in training.
 
-    Formula: mean over the top k of |users who took the item in training| / |training users|; scale=count does not
-    divide. Items outside the catalogue are passed over; undefined for a user with an empty list.
+    Formula: mean over the top k of |users with the item in training| / |training users|; scale=count does not divide.
+    Items outside the catalogue are ignored; undefined for a user with an empty list.
 
     Source: Yin, Cui, Li, Yao & Chen, Challenging the Long Tail Recommendation (2012); scale=count as
     AvgRecPopularity of RecTools.
@@ -87,17 +87,17 @@ def mean_popularity(judged: Judged, k: int | None, *, scale: str = "share") -> F
     "novelty",
     Option(
         "unseen",
-        "an item that nobody took in training: p = 1/(users + 1), rarer than any other; p = 1/users; left out; "
-        "or smooth: p = (takers + 1)/(users + 1) for all items",
+        "an item that no user had in training: p = 1/(users + 1), rarer than any other; p = 1/users; omitted; "
+        "or smooth: p = (users with the item + 1)/(users + 1) for all items",
         ("rarest", "one", "skip", "smooth"),
     ),
     of_lists=True,
 )
 def novelty(judged: Judged, k: int | None, *, unseen: str = "rarest") -> Floats:
-    """Self-information of the recommended items, in bits: how unlikely a training user was to take them.
+    """Mean self-information of the recommended items, in bits: the improbability that a training user had the item.
 
-    Formula: mean over the top k of −log2 p, p = |users who took the item in training| / |training users|; for items
-    that nobody took see unseen. Items outside the catalogue are passed over; undefined for a user with an empty list.
+    Formula: mean over the top k of −log2 p, p = |users with the item in training| / |training users|; for items without
+    users see unseen. Items outside the catalogue are ignored; undefined for a user with an empty list.
 
     Source: Zhou et al., Solving the apparent diversity–accuracy dilemma of recommender systems (2010); unseen=one as
     MeanInvUserFreq of RecTools.
@@ -116,8 +116,8 @@ def novelty(judged: Judged, k: int | None, *, unseen: str = "rarest") -> Floats:
     "serendipity",
     Option(
         "against",
-        "a hit counts where it is not among the k most popular items that the user had not taken, "
-        "or by how far it stands above its place by popularity",
+        "a hit counts if it is not among the k most popular items that are new to the user, "
+        "or by how far it is ranked above its popularity rank",
         ("popularity", "places"),
     ),
     Option("over", "divisor", ("k", "retrieved")),
@@ -129,13 +129,12 @@ def novelty(judged: Judged, k: int | None, *, unseen: str = "rarest") -> Floats:
 def serendipity(
     judged: Judged, k: int | None, *, against: str = "popularity", over: str = "k", rel: float | None = None
 ) -> Floats:
-    """Share of the top k that is relevant and that popularity would not have recommended.
+    """Fraction of the top k that is relevant and not among the most popular items.
 
-    Formula: |relevant ∩ top k ∖ popular| / k, popular being the k items of the catalogue that most users took in
-    training, without those that the user took then, equal ones by id; against=places: Σ over hits of
-    max(0, place by popularity − rank) / |catalogue| / k, items that as many users took sharing a place 1, 2, 3 …, and
-    those that nobody took standing behind all. over=retrieved divides by min(k, retrieved); without a cut-off, k is
-    the number retrieved.
+    Formula: |relevant ∩ top k ∖ popular| / k; popular are the k catalogue items with most training users, without the
+    user's training items, ties by id; against=places: Σ over hits of max(0, popularity rank − rank) / |catalogue| / k;
+    items with equally many users share a popularity rank 1, 2, 3 …, and items without users come last. over=retrieved
+    divides by min(k, retrieved); without a cut-off, k is the number retrieved.
 
     Source: Ge, Delgado-Battenfeld & Jannach, Beyond Accuracy (2010), with popularity as the primitive recommender;
     against=places,over=retrieved as in RecTools.
@@ -150,7 +149,7 @@ def serendipity(
 
 
 def _above_place(judged: Judged, codes: Ints, rank: Ints) -> Floats:
-    """Return by how much of the catalogue hits are above the places that popularity gives them."""
+    """Return how far hits are ranked above their popularity rank, as a share of the catalogue."""
     popularity = shown_lists(judged).background.popularity
     levels = np.unique(popularity[popularity > 0])
     place = levels.size - np.searchsorted(levels, popularity)
@@ -159,14 +158,14 @@ def _above_place(judged: Judged, codes: Ints, rank: Ints) -> Floats:
 
 
 def _unexpected(judged: Judged, row: Ints, codes: Ints, cut: Floats) -> Bools:
-    """Return which hits are not among the most popular items that their users had not taken; taken ones are not."""
+    """Return which hits are not among the most popular items without the user's training items, which never count."""
     lists = shown_lists(judged)
     popularity = lists.background.popularity
     place = np.empty(popularity.size + 1, dtype=np.int64)
     place[np.argsort(-popularity, kind="stable")] = np.arange(popularity.size)
     place[-1] = np.iinfo(np.int64).max
     hit_at = place[codes]
-    # What a user took moves a hit up by no more than its number: only some places have to be computed.
+    # A user's training items raise the popularity rank of a hit by at most their number, so few ranks must be computed.
     unsure = np.flatnonzero(hit_at < cut + np.diff(lists.starts)[row])
     users, of_hit = np.unique(row[unsure], return_inverse=True)
     furthest = np.zeros(users.size, dtype=np.int64)
@@ -189,10 +188,10 @@ _SMOOTHING = 0.01
 
 @metric("diversity", BY, aliases=("ild",), of_lists=True)
 def diversity(judged: Judged, k: int | None, *, by: str = "genre") -> Floats:
-    """How unlike the items of a list are: intra-list diversity.
+    """Intra-list diversity: mean dissimilarity of the items of a list.
 
-    Formula: mean over all pairs of items in the top k of 1 − cosine of their features. Items whose feature is unknown
-    (all zeros) or that the catalogue lacks are in no pair; undefined for a list with fewer than two others.
+    Formula: mean over all pairs of items in the top k of 1 − cosine of their features. Items with unknown features (all
+    zeros) or outside the catalogue are ignored; undefined for a list with fewer than two other items.
 
     Source: Smyth & McClave, Similarity vs. Diversity (2001); 1 − the intra-list similarity of Ziegler, McNee, Konstan
     & Lausen (2005).
@@ -215,23 +214,23 @@ def diversity(judged: Judged, k: int | None, *, by: str = "genre") -> Floats:
 @metric(
     "calibration",
     BY,
-    Option("divergence", "Kullback and Leibler's from the history to the list, or Jensen and Shannon's", ("kl", "js")),
+    Option("divergence", "Kullback–Leibler (from the history to the list) or Jensen–Shannon", ("kl", "js")),
     of_lists=True,
     lower_is_better=True,
 )
 def calibration(judged: Judged, k: int | None, *, by: str = "genre", divergence: str = "kl") -> Floats:
-    """How far the mixture of genres in a list is from that of what the user took in training, in bits.
+    """Divergence of the genre distribution of a list from that of the user's training items, in bits.
 
-    Formula: Σ p · log2(p / r), p(g) being the genres' shares of the user's training items, q(g) those of the top k,
-    r = 0.99 q + 0.01 p; each item spreads a weight of 1 evenly over its genres. divergence=js: ½ KL(p ‖ m) +
-    ½ KL(q ‖ m), m = (p + q) / 2. Undefined where training or the list has no item of known genre.
+    Formula: Σ p · log2(p / r); p(g) are the genre shares of the user's training items, q(g) those of the top k,
+    r = 0.99 q + 0.01 p; each item has a total weight of 1, divided evenly over its genres. divergence=js: ½ KL(p ‖ m) +
+    ½ KL(q ‖ m), m = (p + q) / 2. Undefined if the training items or the list have no known genre.
 
     Source: Steck, Calibrated Recommendations (2018), with its α = 0.01; Lin (1991) for divergence=js.
     """
     lists, table = shown_lists(judged), feature(judged, by, "calibration")
     if (table < 0).any():
         raise UsageError(
-            f"the feature {by!r} has values below 0, of which there are no shares",
+            f"the feature {by!r} has negative values, which cannot be shares",
             where=f"calibration, by={by}",
             expected="weights such as those of genres",
         )
@@ -246,11 +245,11 @@ def calibration(judged: Judged, k: int | None, *, by: str = "genre", divergence:
 
 
 def _taken(lists: Lists, shares: Floats, by: str) -> Floats:
-    """Return the mixture that each user took before; computed once for all systems that have the same users."""
+    """Return the training distribution of each user; computed once for all systems with the same users."""
     cache, name = lists.background.remembered, f"mixtures by {by}"
     history, mixtures = cache.get(name, (None, None))
     if history is not lists.history:
-        item, column = np.nonzero(shares)  # the genres of each item with their shares (CSR)
+        item, column = np.nonzero(shares)  # genres of each item with their shares (CSR)
         genre_starts, share = np.searchsorted(item, np.arange(shares.shape[0] + 1)), shares[item, column]
         width = shares.shape[1]
 
@@ -268,14 +267,14 @@ def _taken(lists: Lists, shares: Floats, by: str) -> Floats:
 
 
 def _normalised(sums: Floats, nothing: float) -> Floats:
-    """Return each row divided by its sum; ``nothing`` where that is 0."""
+    """Return each row divided by its sum; ``nothing`` if the sum is 0."""
     total = sums.sum(axis=1, keepdims=True)
     quotients: Floats = np.divide(sums, total, out=np.full_like(sums, nothing), where=total > 0)
     return quotients
 
 
 def _divergence(taken: Floats, shown: Floats, kind: str) -> Floats:
-    """Return the divergence of the shown mixture from the taken one, in bits; undefined where one of them is."""
+    """Return the divergence of the list's distribution from the training distribution in bits; NaN if either is NaN."""
     if kind == "js":
         middle = (taken + shown) / 2
         values = (_relative_entropy(taken, middle) + _relative_entropy(shown, middle)) / 2

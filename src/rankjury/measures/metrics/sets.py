@@ -1,4 +1,4 @@
-"""Metrics of the set within the cut-off (precision, recall and their kin) and overlap with the gold's own order."""
+"""Metrics of the set of items in the top k (precision, recall and related) and overlap with the order of the gold."""
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from rankjury.measures.measure import Option, metric
     by_position=False,
 )
 def precision(judged: Judged, k: int | None, *, over: str = "k", rel: float | None = None) -> Floats:
-    """Share of the top k that is relevant.
+    """Fraction of the top k that is relevant.
 
     Formula: |relevant ∩ top k| / k; over=retrieved divides by min(k, retrieved), over=relevant by |relevant|.
     Without a cut-off, k is the number retrieved.
@@ -41,7 +41,7 @@ def precision(judged: Judged, k: int | None, *, over: str = "k", rel: float | No
     by_position=False,
 )
 def recall(judged: Judged, k: int | None, *, over: str = "relevant", rel: float | None = None) -> Floats:
-    """Share of the relevant items that stand in the top k.
+    """Fraction of the relevant items that is in the top k.
 
     Formula: |relevant ∩ top k| / |relevant|; over=k divides by k, over=min by min(k, |relevant|).
     Without a cut-off, k is the number retrieved.
@@ -71,7 +71,7 @@ def f1(judged: Judged, k: int | None, *, rel: float | None = None) -> Floats:
 
 @metric("hit_rate", REL, aliases=("success", "accuracy"), zero_when_empty=True, by_position=False)
 def hit_rate(judged: Judged, k: int | None, *, rel: float | None = None) -> Floats:
-    """Whether anything relevant stands in the top k.
+    """Hit rate: 1 if the top k has at least one relevant item, else 0.
 
     Formula: 1 if |relevant ∩ top k| > 0, else 0.
 
@@ -96,7 +96,7 @@ def r_precision(judged: Judged, k: int | None, *, times: float = 1.0, rel: float
 
 @metric("set_ap", REL, cut="none", by_position=False)
 def set_ap(judged: Judged, k: int | None, *, rel: float | None = None) -> Floats:
-    """Precision times recall of the whole retrieved set.
+    """Precision times recall of the complete retrieved set.
 
     Formula: |relevant ∩ retrieved|² / (retrieved · |relevant|).
 
@@ -109,26 +109,26 @@ def set_ap(judged: Judged, k: int | None, *, rel: float | None = None) -> Floats
 @metric(
     "rbo",
     Option("p", "persistence: the weight of the next depth relative to this one", default=0.9, low=0.0, high=1.0),
-    Option("tail", "past the ends: extrapolate the agreement, or count nothing", ("extrapolate", "none")),
+    Option("tail", "beyond the end of the lists: extrapolate the agreement, or count nothing", ("extrapolate", "none")),
     needs_places=True,
 )
 def rbo(judged: Judged, k: int | None, *, p: float = 0.9, tail: str = "extrapolate") -> Floats:
     """Rank-biased overlap of the ranking with an ordered gold.
 
-    Formula: (1 − p)/p · [Σ X(d)/d · p^d + Σ X(s)·(d − s)/(s·d) · p^d for d > s] + [(X(l) − X(s))/l + X(s)/s] · p^l,
-    X(d) being the overlap of the first d of both lists, s and l the shorter and the longer length; tail=none keeps the
-    first sum only. With a cut-off both lists are cut at k.
+    Formula: (1 − p)/p · [Σ X(d)/d · p^d + Σ X(s)·(d − s)/(s·d) · p^d for d > s] + [(X(l) − X(s))/l + X(s)/s] · p^l;
+    X(d) is the overlap of the first d items of both lists, s and l are the shorter and the longer length; tail=none
+    uses only the first sum. With a cut-off both lists are cut at k.
 
     Source: Webber, Moffat & Zobel, A Similarity Measure for Indefinite Rankings (2010), equation 32.
     """
     if not judged.gold_has_order or judged.place is None:
         raise DataError(
-            "rbo compares with an ordered gold, but in this one items of a query share a grade",
+            "rbo needs an ordered gold, but in this one items of a query share a grade",
             expected="a different grade for every item of a query",
-            hint="Number the places: grade = length + 1 − position.",
+            hint="Use grade = list length + 1 − position.",
         )
     retrieved, wanted = judged.depth, np.diff(judged.gold_starts)
-    meets = np.maximum(judged.rank, judged.place)  # the depth from which on an item is in both lists
+    meets = np.maximum(judged.rank, judged.place)  # the depth at which an item is in both lists
     if k is not None:
         retrieved, wanted = np.minimum(retrieved, k), np.minimum(wanted, k)
     short, long = np.minimum(retrieved, wanted), np.maximum(retrieved, wanted)
