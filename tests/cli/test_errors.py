@@ -224,7 +224,7 @@ EVALUATE = ["evaluate", "gold.qrels", "run.trec"]
         ([*EVALUATE, "--ties", "random"], ("--ties", "'random'", "id, id-desc, order")),
         ([*EVALUATE, "--missing", "zer"], ("--missing", "'zer'", "zero")),
         ([*EVALUATE, "--empty", "skp"], ("--empty", "'skp'", "Did you mean skip?")),
-        ([*EVALUATE, "--dialect", "trec-eval"], ("unknown dialect 'trec-eval'", "Did you mean trec_eval")),
+        ([*EVALUATE, "--dialect", "trec-evil"], ("unknown dialect 'trec-evil'", "Did you mean trec_eval")),
         ([*EVALUATE, "--format", "jsn"], ("unknown format 'jsn'", "json")),
         ([*EVALUATE, "--gold-format", "xls"], ("unknown format 'xls'",)),
         ([*EVALUATE, "-o", "report.xls"], ("'report.xls'", ".csv, .html, .json, .md, .png, .svg")),

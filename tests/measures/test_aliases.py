@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 import rankjury
-from rankjury.measures.dialects import metric_facts
+from rankjury.errors import UsageError
+from rankjury.measures.dialects import find_dialect, metric_facts, resolve
 from rankjury.measures.measure import METRICS, Measure, common_name, common_names, with_common_name
 from tests.peers.strategies import Case, cases
 
@@ -100,3 +101,68 @@ def test_scores_show_both() -> None:
     assert "\nRecall@2 = precision@2  0.5000  1          0\n" in repr(scores)
     assert ">Recall@2 = precision@2</" in scores._repr_html_()
     assert list(scores.mean()) == ["Recall@2", "MAP"]
+
+
+@pytest.mark.parametrize(
+    ("typed", "own"),
+    [
+        ("ndcg_at_10", "ndcg@10"),
+        ("recall_at_100", "recall@100"),
+        ("precision-at-5", "precision@5"),
+        ("ndcg @ 10", "ndcg@10"),
+        ("ndcg(gain=exp) @ 10", "ndcg(gain=exp)@10"),
+        ("p@5", "precision@5"),
+        ("r@10", "recall@10"),
+        ("HR@10", "hit_rate@10"),
+        ("hitrate@10", "hit_rate@10"),
+        ("RECALL@10", "recall@10"),
+        ("F1@5", "f1@5"),
+        ("Ndcg(rel=2)@10", "ndcg(rel=2)@10"),
+        ("rprec", "r_precision"),
+    ],
+)
+def test_spellings_of_no_tool_are_rankjurys_own(typed: str, own: str) -> None:
+    assert resolve(typed).measure == resolve(own).measure == Measure.parse(own)
+    assert resolve(typed).label == resolve(own).label
+
+
+@pytest.mark.parametrize("tool", ["nDCG @ 10", "NDCG_at_10"])
+def test_a_tools_name_keeps_its_conventions(tool: str) -> None:
+    assert resolve(tool).measure == resolve("nDCG@10").measure != resolve("ndcg@10").measure
+
+
+def test_names_of_mteb_are_mtebs_under_its_dialect_alone() -> None:
+    assert resolve("mrr_at_10", "mteb").measure == resolve("rr(scores=double)@10", "trec_eval").measure
+    assert resolve("mrr_at_10").measure == resolve("rr@10").measure
+
+
+@pytest.mark.parametrize(
+    ("typed", "near"),
+    [("ndcg10", "ndcg@10"), ("ndcg-10", "ndcg@10"), ("recall_5x", "recall"), ("Hits@10", "hit_rate@10")],
+)
+def test_what_is_not_known_is_suggested_rightly(typed: str, near: str) -> None:
+    with pytest.raises(UsageError, match=f"unknown measure.*Did you mean.*{near}"):
+        resolve(typed)
+
+
+@pytest.mark.parametrize(
+    ("typed", "name"),
+    [
+        ("pytrec_eval", "trec_eval"),
+        ("pytrec-eval", "trec_eval"),
+        ("trec-eval", "trec_eval"),
+        ("trec_eval 10", "trec_eval-10"),
+        ("ir-measures", "ir_measures"),
+        ("MTEB", "mteb"),
+        ("sentence_transformers", "sentence-transformers"),
+        ("scikit-learn", "sklearn"),
+    ],
+)
+def test_other_names_of_dialects(typed: str, name: str) -> None:
+    assert find_dialect(typed).name == name
+    assert resolve("ndcg@10", typed).measure == resolve("ndcg@10", name).measure
+
+
+def test_an_unknown_dialect() -> None:
+    with pytest.raises(UsageError, match=r"unknown dialect 'trec_evl'\. Did you mean trec_eval"):
+        find_dialect("trec_evl")

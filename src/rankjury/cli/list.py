@@ -159,9 +159,9 @@ def _print_metric(measure: "Measure", asked: str) -> None:
 
 
 def _list_dialects(name: str | None, *, as_json: bool) -> None:
-    from rankjury.measures.dialects import DIALECTS, dialect_facts, dialects_table
+    from rankjury.measures.dialects import DIALECTS, dialect_facts, dialects_table, find_dialect
 
-    chosen = list(DIALECTS) if name is None else [DIALECTS.get(name)]
+    chosen = list(DIALECTS) if name is None else [find_dialect(name)]
     if as_json:
         print_json([dialect_facts(dialect) for dialect in chosen])
         return

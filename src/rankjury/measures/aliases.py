@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 from rankjury.errors import UnknownName, UsageError
-from rankjury.measures.measure import METRICS, Measure, Value, split_spelling
+from rankjury.measures.measure import METRICS, Measure, Value, metric_aliases, split_spelling
 
 Options = Mapping[str, Value]
 
@@ -132,12 +132,26 @@ def read_ranx(text: str) -> MetricSpec | None:
     return spec if match["level"] is None else replace(spec, options={**spec.options, "rel": float(match["level"])})
 
 
+# --- MTEB ---------------------------------------------------------------------------------------------------------
+
+_MTEB_NAMES = _specs("ndcg map=ap recall precision mrr=rr hit_rate")
+
+
+def read_mteb(text: str) -> MetricSpec | None:
+    """Read a name of MTEB, such as ``ndcg_at_10``; None where it is none."""
+    name, separator, number = text.rpartition("_at_")
+    if not separator or name not in _MTEB_NAMES or not number.isdecimal():
+        return None
+    return replace(_MTEB_NAMES[name], k=int(number))
+
+
 # --- tools that write name@k --------------------------------------------------------------------------------------
 
 NAMES: dict[str, dict[str, MetricSpec]] = {
     "trec_eval": {**_TREC_PLAIN, **{f"{name}_K": spec for name, spec in _TREC_CUT.items()}},
     "ir_measures": _IR_NAMES,
     "ranx": _RANX_NAMES,
+    "mteb": {f"{name}_at_K": spec for name, spec in _MTEB_NAMES.items()},
     "sentence-transformers": _specs("accuracy=hit_rate precision recall mrr=rr ndcg map=ap"),
     "beir": _specs("NDCG=ndcg MAP=ap Recall=recall P=precision MRR=rr R_cap=recall(over=min) Accuracy=hit_rate"),
     "sklearn": _specs("ndcg_score=ndcg dcg_score=dcg average_precision_score=ap"),
@@ -179,6 +193,44 @@ def foreign_names(metric: str) -> dict[str, list[str]]:
     names = {tool: [name for name, spec in specs.items() if spec.name == metric] for tool, specs in NAMES.items()}
     names["trec_eval"] += [f"{name}_X" for name, (level, _) in _TREC_LEVEL.items() if level == metric]
     return {tool: names_of_tool for tool, names_of_tool in names.items() if names_of_tool}
+
+
+# --- spellings of no tool in particular ---------------------------------------------------------------------------
+
+_SHORT_NAMES = {
+    **{"p": "precision", "r": "recall", "hr": "hit_rate", "hitrate": "hit_rate", "acc": "hit_rate"},
+    **{"rprec": "r_precision", "average_precision": "ap", "reciprocal_rank": "rr", "mean_average_precision": "ap"},
+}
+"""By lower-case name, what is meant where no tool spells its name so."""
+_AT = re.compile(r"\s*@\s*")
+_AT_WORD = re.compile(r"(.*\w)[_-]at[_-](\d+)")
+_NUMBER_BEHIND = re.compile(r"([A-Za-z][A-Za-z_]*?)[-_:. ]?(\d+)")
+
+
+def respell(text: str) -> str:
+    """Return a spelling with ``@``, and without blanks around it: ``ndcg@10`` for ``ndcg_at_10`` and ``ndcg @ 10``."""
+    return _AT_WORD.sub(r"\1@\2", text) if _AT_WORD.fullmatch(text) else _AT.sub("@", text)
+
+
+def common_spelling(text: str) -> str | None:
+    """Return rankjury's spelling for one that differs by its case or is a common short name; None where it is not.
+
+    ``Hits@10`` has none: rankjury's own hits is recall, and elsewhere it is hit_rate.
+    """
+    try:
+        name, _, _ = split_spelling(text)
+    except UsageError:
+        return None
+    folded = name.lower().replace("-", "_")
+    known = {*METRICS.names(), *metric_aliases()} - {"hits"}
+    own = folded if folded in known else _SHORT_NAMES.get(folded)
+    return None if own is None else own + text.strip()[len(name) :]
+
+
+def with_cutoff(text: str) -> str | None:
+    """Return ``ndcg@10`` for ``ndcg10``, ``ndcg-10`` and the like; None for others."""
+    match = _NUMBER_BEHIND.fullmatch(text)
+    return f"{match[1]}@{match[2]}" if match else None
 
 
 FAMILIAR = sorted(

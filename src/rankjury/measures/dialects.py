@@ -16,11 +16,15 @@ from rankjury.measures.aliases import (
     MetricSpec,
     NameReader,
     Options,
+    common_spelling,
     foreign_names,
     names_at_k,
     read_ir_measures,
+    read_mteb,
     read_ranx,
     read_trec,
+    respell,
+    with_cutoff,
 )
 from rankjury.measures.measure import METRICS, Measure, Metric, Value, common_names, metric_aliases, split_spelling
 
@@ -85,7 +89,7 @@ def resolve(text: str | Measure, dialect: str | None = None, overrides: Options 
         for name in conventions:
             if name not in known:
                 raise UnknownName("convention", name, known)
-    chosen = None if dialect is None else DIALECTS.get(dialect)
+    chosen = None if dialect is None else find_dialect(dialect)
     if isinstance(text, Measure):
         spec = MetricSpec(text.name, text.k, dict(text.options))
         return NamedMeasure(str(text), _apply_conventions(spec, chosen, conventions))
@@ -94,6 +98,7 @@ def resolve(text: str | Measure, dialect: str | None = None, overrides: Options 
         raise UsageError(f"cannot read the measure {shorten(label)!r}", expected="a spelling like ndcg(gain=exp)@10")
     if chosen is not None and (native := chosen.read(label)) is not None:
         return NamedMeasure(label, _apply_conventions(native, chosen, conventions))
+    label = respell(label)
     try:
         measure = Measure.parse(label)
     except UsageError as error:
@@ -102,6 +107,9 @@ def resolve(text: str | Measure, dialect: str | None = None, overrides: Options 
             if foreign is not None:
                 return NamedMeasure(label, _apply_conventions(foreign, chosen or home, conventions))
         if isinstance(error, UnknownName) and error.kind == "measure":
+            own = common_spelling(label)
+            if own is not None:
+                return resolve(own, dialect, overrides)
             raise _unknown(label) from None
         raise
     name, texts, _ = split_spelling(label)
@@ -117,6 +125,8 @@ def _unknown(label: str) -> UnknownName:
     """Return the error for an unknown measure; suggestions keep the cut-off that was asked for."""
     name, _, cut = label.partition("@")
     suffix = f"@{cut}" if cut.isdecimal() else ""
+    if not suffix and (spelling := with_cutoff(label)) and spelling.partition("@")[0].lower() in METRICS.names():
+        return UnknownName("measure", label, [spelling.lower()])
     own = [entry + suffix for entry in [*METRICS.names(), *metric_aliases()]]
     return UnknownName("measure", name.partition("(")[0] + suffix, [*own, *FAMILIAR])
 
@@ -203,6 +213,13 @@ for _dialect in (
         {**_TREC_EVAL, "self": "drop"},
         refine=_refine_beir,
         read=names_at_k("beir"),
+    ),
+    Dialect(
+        "mteb",
+        "MTEB: pytrec_eval's, for all queries of the run; MRR in double precision",
+        _TREC_EVAL,
+        {"rr": {"scores": "double"}},
+        read=read_mteb,
     ),
     Dialect(
         "sentence-transformers",
@@ -297,6 +314,30 @@ for _dialect in (
     ),
 ):
     DIALECTS.add(_dialect.name, _dialect)
+
+
+_SAME_DIALECTS = {
+    **dict.fromkeys(("pytreceval", "pytrecevalterrier", "treceval9"), "trec_eval"),
+    **{"irmeasure": "ir_measures", "scikitlearn": "sklearn", "sbert": "sentence-transformers", "es": "elasticsearch"},
+}
+"""Other names of tools, without signs between their words."""
+
+
+def find_dialect(name: str) -> Dialect:
+    """Return the dialect of a tool; case and signs between words do not count: ``pytrec-eval`` is trec_eval.
+
+    Raises:
+        UnknownName: There is no such dialect.
+    """
+    if not isinstance(name, str) or DIALECTS.find(name) is not None:
+        return DIALECTS.get(name)
+    folded = _fold(name)
+    same = [known for known in DIALECTS.names() if _fold(known) == folded]
+    return DIALECTS.get(same[0] if same else _SAME_DIALECTS.get(folded, name))
+
+
+def _fold(name: str) -> str:
+    return "".join(letter for letter in name.lower() if letter.isalnum())
 
 
 HITS_NOTE = "The alias hits is recall (the movies protocol); elsewhere Hits@k is hit_rate."

@@ -15,7 +15,7 @@ from rankjury.evaluation.gate import target_measures
 from rankjury.evaluation.slices.groups import parse_attributes
 from rankjury.evaluation.targets import Target, parse_target
 from rankjury.io.source import Source
-from rankjury.measures.dialects import DIALECTS, NamedMeasure
+from rankjury.measures.dialects import NamedMeasure, find_dialect
 from rankjury.plan import GOLD_KINDS, SYSTEM_KINDS
 from rankjury.plan.schema import Plan, plan_model
 from rankjury.plan.toml import KeyPath, find_line, format_path, key_lines
@@ -203,9 +203,12 @@ def _validated(content: dict[str, Any], where: str, places: dict[KeyPath, int]) 
 def _asked(plan: Plan, faults: list[Fault]) -> list[NamedMeasure]:
     """Return the measures, those without a cut-off at every cut-off."""
     dialect = plan.conventions.dialect
-    if dialect is not None and DIALECTS.find(dialect) is None:
-        faults.append((("conventions", "dialect"), str(UnknownName("dialect", dialect, DIALECTS.names()))))
-        dialect = None
+    if dialect is not None:
+        try:
+            find_dialect(dialect)
+        except UnknownName as error:
+            faults.append((("conventions", "dialect"), str(error)))
+            dialect = None
     asked: list[NamedMeasure] = []
     for number, measure in enumerate(plan.measures):
         try:
@@ -302,6 +305,15 @@ def unusable_values(content: Any, path: KeyPath = ()) -> Iterator[Fault]:
         yield path, f"found a NUL character in {shorten(content)!r}"
 
 
+_OTHER_KEYS = {
+    **dict.fromkeys(("metrics", "metric", "measure"), "measures"),
+    **dict.fromkeys(("k", "ks", "cutoff", "cut_offs"), "cutoffs"),
+    **dict.fromkeys(("qrels", "judgments", "judgements", "truth"), "gold"),
+    **dict.fromkeys(("runs", "models", "rankings"), "systems"),
+}
+"""Words that people write for a key of a plan, and that key."""
+
+
 def fault_error(faults: list[Fault], where: str, places: dict[KeyPath, int]) -> UsageError:
     """Return one error about all faults, each with its line and key."""
     messages = [f"{place_of(path, where, places)}: {message}" for path, message in faults]
@@ -320,7 +332,10 @@ def _fault_from_error(error: Any, content: dict[str, Any], model: type[BaseModel
     path = _path_within(error["loc"], content)
     kind = error["type"]
     if kind == "extra_forbidden":
-        return path, str(UnknownName("key", str(path[-1]), _known_keys(path[:-1], content, model)))
+        key = str(path[-1])
+        if len(path) == 1 and key in _OTHER_KEYS:
+            return path, f"unknown key {key!r}. Did you mean {_OTHER_KEYS[key]}?"
+        return path, str(UnknownName("key", key, _known_keys(path[:-1], content, model)))
     if kind == "missing":
         return path, "missing"
     if kind == "union_tag_invalid":

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 _STEERING = re.compile("[\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 _NOT_ASCII = re.compile("[^\x00-\x7e]")
+_AT = re.compile(r"\s*@\s*")
 _MEASURE = re.compile(r"(?:\([^)]*\)?|[^, \t\n(])+")
 _SECONDS_BEFORE_PROGRESS = 2.0
 
@@ -108,7 +109,7 @@ def check_standard_input(paths: Iterable[str]) -> None:
 
 def split_measures(given: Iterable[str]) -> list[str]:
     """Measures from repeated options, each perhaps several split by blanks or commas (not those in brackets)."""
-    measures = [measure for text in given for measure in _MEASURE.findall(text)]
+    measures = [measure for text in given for measure in _MEASURE.findall(_AT.sub("@", text))]
     if not measures:
         expected = "something like -m ndcg@10"
         raise UsageError("no measure was named", expected=expected, hint="rankjury list metrics lists them.")
