@@ -12,8 +12,8 @@ import numpy as np
 import polars as pl
 import pytest
 
-from rankjury.errors import DataError, UnknownName, UsageError
-from rankjury.plan.draft import aspect_for, draft, draft_names, kind_for
+from rankjury.errors import DataError, UnknownName
+from rankjury.plan.draft import aspect_for, draft, draft_names, draft_plan, kind_for
 from rankjury.plan.folder_scan import FolderContents, scan_folder
 from rankjury.plan.parse import CheckedPlan, read_plan
 from rankjury.plan.run import Outcome, execute_plan
@@ -167,15 +167,19 @@ class TestSpaces:
         assert not any("aspect" in warning for warning in outcome.report.warning_lines)
 
     @pytest.mark.parametrize("name", ["first", "ContentVibe", "similar", "v"])
-    def test_a_name_that_tells_no_aspect_leaves_the_key_to_be_set(self, tmp_path: Path, name: str) -> None:
+    def test_a_name_that_tells_no_aspect_is_compared_with_the_overall_lists_and_marked(
+        self, tmp_path: Path, name: str
+    ) -> None:
         shutil.copy(SAMPLE / "gold.json", tmp_path)
         with np.load(SAMPLE / "vectors.npz") as held:
             put(tmp_path, vectors__npz={"ids": held["ids"], "anchor": held["anchor"], name: held["vibe"]})
         _, plan = drafted(tmp_path, "spaces")
-        assert plan.plan.systems[name].gold is None and plan.plan.systems["anchor"].gold == "overall"
-        assert '"overall", "content", "vibes"' in (tmp_path / "drafted.toml").read_text()
-        with pytest.raises(UsageError, match=f"systems.{name}.*several aspects"):
-            execute_plan(plan)
+        assert plan.plan.systems[name].gold == plan.plan.systems["anchor"].gold == "overall"
+        marked = [line for line in (tmp_path / "drafted.toml").read_text().splitlines() if "ASSUMED" in line]
+        assert len(marked) == 1 and '"content", "vibes"' in marked[0]
+        assumed = draft_plan("spaces", scan_folder(tmp_path), "x").notes.assumed
+        assert any(name in text and "overall" in text for text in assumed)
+        assert set(execute_plan(plan).report.systems) >= {name, "anchor"}
 
     def test_words_that_all_aspects_have_tell_nothing(self) -> None:
         aspects = ["plot_similarity", "mood_similarity"]
@@ -202,7 +206,7 @@ class TestReference:
 
     def test_an_equal_candidate_is_perfect(self, tmp_path: Path) -> None:
         put(tmp_path, teacher__npy=ROWS, student__npy=ROWS * 2)
-        assert list(means(run(tmp_path, "reference"), "student").values()) == pytest.approx([1.0] * 20)
+        assert list(means(run(tmp_path, "reference"), "student").values()) == pytest.approx([1.0] * 25)
 
     def test_the_one_that_is_called_reference(self, tmp_path: Path) -> None:
         put(tmp_path, reference__npy=ROWS, adapter__npy=ROWS[:, :3], candidate__npy=ROWS[:, :3])

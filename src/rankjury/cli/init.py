@@ -1,66 +1,166 @@
 """rankjury init: a plan to start from."""
 
+from collections.abc import Iterable, Mapping, Sequence
 from os.path import exists
 from pathlib import Path
-from typing import Annotated
+from shlex import quote
+from textwrap import wrap
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rankjury.cli.shared.console import say, warn
+from rankjury.cli.shared.console import say
 from rankjury.cli.shared.options import PLAN_FILE, QuietOption
-from rankjury.errors import UsageError
+from rankjury.errors import DataError, UsageError
+
+if TYPE_CHECKING:
+    from rankjury.plan.draft import DraftedPlan
+    from rankjury.plan.folder_scan import FolderContents
 
 GROUP = "Plans"
 ORDER = 1
 EPILOG = (
-    "Kinds: runs (saved runs against labels), spaces or movies (embedding spaces against ordered lists), reference or "
-    "papers (models against a reference model), search or fashion (vectors of queries against labels), keywords or "
-    "driving (items that have what a query asks for), recommenders or movielens (models against what users took "
-    "later). Without one, the files of the folder decide.\n\n"
+    "Without KIND the files decide. Kinds: runs (saved runs against labels), search (vectors or texts against labels), "
+    "spaces or movies (embedding spaces against ordered lists), reference or papers (models against a reference "
+    "model), index or fashion (vector indexes: quality, recall, latency), keywords or driving (items that have all "
+    "keywords of a query), recommenders or movielens (models against what users took later).\n\n"
     "Examples:\n\n"
     "  rankjury init\n\n"
-    "  rankjury init movies -o plans/movies.toml"
+    "  rankjury init movies -o plans/movies.toml\n\n"
+    "  rankjury init --data beir/scifact -o scifact.toml"
 )
+_SHOWN = 5
+_WIDTH = 80
 
 
 def init_command(
-    kind: Annotated[str | None, typer.Argument(metavar="[KIND]", help="What the plan is for.")] = None,
+    kind: Annotated[str | None, typer.Argument(metavar="[KIND]", help="Kind of plan; default: by the files.")] = None,
     output: Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="The plan to write.")] = Path(
         PLAN_FILE
     ),
-    force: Annotated[bool, typer.Option("--force", help="Replace a plan that is there.")] = False,
+    data: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR", help="Folder to search for data; default: the plan's, or the current one if that has none."
+        ),
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace an existing plan.")] = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Write a plan from the files in this folder.
-
-    The plan has comments, and names the gold, runs, vectors and tables that were found.
-    """
+    """Write a commented plan for the data in a folder: gold, runs, vectors, queries, logs."""
     from rankjury.io.atomic import make_folder, write_files
-    from rankjury.plan.draft import SCHEMA_FILE, draft, find_draft, kind_for
-    from rankjury.plan.folder_scan import scan_folder
-    from rankjury.plan.parse import read_plan
+    from rankjury.plan.draft import SCHEMA_FILE, draft_plan, find_draft, kind_for
     from rankjury.plan.schema import schema_text
 
-    if exists(output) and not force:
-        raise UsageError(f"{output} is there already", hint="Name another with -o, or replace it with --force.")
-    make_folder(output.parent)
-    found = scan_folder(output.parent)
+    if kind is not None:
+        find_draft(kind)
+    _check_new(output, force)
+    found, folder = _look(data, output.parent)
     chosen = kind or kind_for(found)
-    text = draft(chosen, found, output.parent.resolve().name)
-    write_files({output: text, output.parent / SCHEMA_FILE: schema_text()})
-    systems = read_plan(output).plan.systems
-    say(f"Wrote {output} ({chosen}) and {output.parent / SCHEMA_FILE}")
-    of_log = [*found.catalogues, *found.people] if found.logs else []
-    named = [*found.golds, *found.ordered, *found.logs, *of_log, *found.runs]
-    named += [*found.vectors, *found.query_vectors, *found.annotated, *found.products, *found.texts, *found.tables]
-    named = list(dict.fromkeys(named))
-    aspects = next(iter(found.ordered.values()), [])
-    unset = [name for name, system in systems.items() if system.gold is None]
-    if len(aspects) > 1 and find_draft(chosen).name == "spaces" and unset:
-        are = f"the gold has the aspects {', '.join(aspects)}, and no name tells which one is for {', '.join(unset)}"
-        warn([f"{are}: set the key gold of each in {output}"])
-    if found.anything:
-        say(f"Found {', '.join(named[:6])}{' …' if len(named) > 6 else ''}")
-        say(f"Next: look it over, then rankjury run{'' if output == Path(PLAN_FILE) else f' {output}'}")
+    drafted = draft_plan(chosen, found, (folder if data else output.parent).resolve().name)
+    others = {output.with_name(f"{output.stem}-{key}{output.suffix}"): text for key, text in drafted.companions.items()}
+    for path in others:
+        _check_new(path, force)
+    make_folder(output.parent)
+    write_files({output: drafted.text, **others, output.parent / SCHEMA_FILE: schema_text()})
+    _print_answer(chosen, output, list(others), folder, found, drafted)
+
+
+def _check_new(path: Path, force: bool) -> None:
+    if exists(path) and not force:
+        raise UsageError(f"{path} exists already", hint="Name another file with -o, or replace it with --force.")
+
+
+def _look(data: Path | None, plan_folder: Path) -> "tuple[FolderContents, Path]":
+    """Return what a folder holds, and the folder: the given one, the plan's, or the current one if that has data."""
+    from rankjury.plan.folder_scan import FolderContents, scan_folder
+
+    if data is not None:
+        if not data.is_dir():
+            fault = "found a file" if data.exists() else "no such folder"
+            raise DataError(fault, where=str(data), expected="a folder with gold, runs or vectors")
+        return scan_folder(data, plan_folder), data
+    found = scan_folder(plan_folder) if plan_folder.is_dir() else FolderContents()
+    here = Path()
+    if not found.anything and not (plan_folder.is_dir() and plan_folder.samefile(here)):
+        elsewhere = scan_folder(here, plan_folder)
+        if elsewhere.anything:
+            return elsewhere, here
+    return found, plan_folder
+
+
+def _print_answer(
+    kind: str, output: Path, others: Sequence[Path], folder: Path, found: "FolderContents", drafted: "DraftedPlan"
+) -> None:
+    """Print what was written and the next command, then what was found, assumed, left out and is missing."""
+    notes = drafted.notes
+    command = f"rankjury run{'' if output == Path(PLAN_FILE) else f' {quote(str(output))}'}"
+    written = ", ".join(map(str, [output, *others]))
+    if notes.summary:
+        answer, then = f"Wrote {written}: {notes.summary}.", f"Next: {command}"
+    elif len(notes.missing) == 1:
+        answer, then = f"Wrote {written} ({kind}): a file is missing.", f"Next: add it, then {command}"
     else:
-        say("Found no gold, runs, vectors or log here: the paths in the plan are examples, put yours in")
+        answer, then = f"Wrote {written} ({kind}): files are missing.", f"Next: add them, then {command}"
+    for line in [f"{answer} {then}"] if len(answer) + len(then) < _WIDTH else [answer, then]:
+        _print_wrapped(line)
+    if folder != output.parent:
+        say(f"Data: {folder} (paths in the plan are relative to the plan)")
+    _print_list("Found", _found_lines(found) or [f"no gold, runs, vectors or log in {folder} and below"])
+    _print_list("Assumed", notes.assumed if notes.summary else ())
+    _print_list("Missing", [f"{name}: {what}" for name, what in notes.missing.items()])
+    unused = [f"{name}: {reason}" for name, reason in {**notes.left_out, **found.unusable}.items()]
+    _print_list("Not used", _shortened(unused))
+    _print_list("Limits", _shortened(found.limits))
+    protocols = ("movies", "papers", "fashion", "driving", "movielens")
+    if not notes.summary:
+        demo = kind if kind in protocols else "movies"
+        say(f"rankjury demo {demo} --keep DIR makes a folder with data that works.")
+    elif others:
+        commands = [f"rankjury run {quote(str(path))}" for path in others]
+        _print_wrapped(f"Also: {', '.join(commands)} (every item as a query)")
+
+
+def _found_lines(found: "FolderContents") -> list[str]:
+    """Return one line for each kind of file."""
+
+    def with_counts(names: Iterable[str]) -> list[str]:
+        counted = []
+        for name in names:
+            queries = found.facts_of(name).queries
+            counted.append(name if queries is None else f"{name} ({len(queries):,} queries)")
+        return counted
+
+    kinds: Mapping[str, Sequence[str]] = {
+        "gold": with_counts([*found.golds, *found.ordered]),
+        "runs": with_counts(found.runs),
+        "vectors": [*found.vectors, *found.query_vectors],
+        "log": found.logs,
+        "annotated items": list(found.annotated),
+        "texts of queries": found.texts,
+        "texts of items": found.products,
+        "attributes": list(dict.fromkeys([*found.tables, *found.item_tables, *found.catalogues, *found.people])),
+        "synonyms": [found.synonyms] if found.synonyms else [],
+    }
+    return [f"{kind}: {', '.join(_shortened(names))}" for kind, names in kinds.items() if names]
+
+
+def _shortened(names: Sequence[str]) -> list[str]:
+    more = len(names) - _SHOWN
+    return [*names[:_SHOWN], *([f"and {more:,} more"] if more > 0 else [])]
+
+
+def _print_list(heading: str, lines: Iterable[str]) -> None:
+    for number, line in enumerate(lines):
+        if not number:
+            say(f"{heading}:")
+        _print_wrapped(line, "  ")
+
+
+def _print_wrapped(text: str, indent: str = "") -> None:
+    """Print a text in lines of 80 columns; file names are not broken."""
+    lines = wrap(
+        text, _WIDTH, initial_indent=indent, subsequent_indent=f"{indent}  ", break_on_hyphens=False,
+        break_long_words=False,
+    )  # fmt: skip
+    say("\n".join(lines))

@@ -358,7 +358,7 @@ class TestDraft:
         systems = list(found.report.systems)
         assert len(systems) == len(names) - 1 and set(found.report.sections_of(Agreement)) == set(systems)
         assert means(found, systems[0])["recall(over=k,gold=k)@10"] == pytest.approx(overlap(REF, BASE, 10), abs=1e-12)
-        assert plan.cuts == (1, 3, 5, 10) and all(label.endswith("@10") for label in plan.headline)
+        assert {1, 3, 5, 10} <= set(plan.cuts) and all(label.endswith("@10") for label in plan.headline)
         assert (found.report.baseline is not None) == (len(names) > 2)
 
     def test_what_it_proposes_in_comments_runs_too(self, tmp_path: Path) -> None:

@@ -21,9 +21,6 @@ from rankjury.io.ordered_lists import ONLY_ASPECT
 from rankjury.measures.dialects import NamedMeasure
 from rankjury.plan import GOLD_KINDS
 from rankjury.plan.context import GoldContext, GoldTable, Loaded, LoadedGold, PlanTable, fault_of, threshold_warnings
-from rankjury.plan.draft import RANDOM_SYSTEM, register_draft, system_lines, system_names
-from rankjury.plan.folder_scan import FolderContents
-from rankjury.plan.toml import toml_string
 from rankjury.recsys.data.attributes import Attributes, read_items, read_users, side_features
 from rankjury.recsys.data.movielens import find_companions
 from rankjury.recsys.data.read import read_log
@@ -301,59 +298,3 @@ def below_chance(report: Report, label: str) -> Iterator[str]:
             yield f"worse than {report.baseline} on {label}: {', '.join(worse)}"
         if even := [name for name, verdict in verdicts.items() if verdict not in ("better", "worse")]:
             yield f"not shown to be better than {report.baseline} on {label}: {', '.join(even)}"
-
-
-@register_draft(
-    "recommenders",
-    "Recommenders on a log of interactions: learn from the past, evaluated on what came later.",
-    rank=10,
-    suits=lambda found: bool(found.logs) and not found.golds,
-    alias="movielens",
-)
-def _draft_recommenders(found: FolderContents) -> list[str]:
-    log = next(iter(found.logs), "ratings.csv")
-    items = next(iter(found.catalogues), None)
-    beyond = ["coverage@10", "novelty@10", *(["diversity@10"] if items else [])]
-    users = next(iter(found.people), None)
-    rel = "(rel=4)" if log not in found.unrated else ""
-    accuracy = ["ndcg", f"precision{rel}", f"recall{rel}"]
-    head = map(toml_string, ["ndcg@10", f"precision{rel}@10", f"recall{rel}@10", *beyond])
-    liked = "   # rel: the rating from which one is liked" if rel else "   # whatever was held out is relevant"
-    lines = [
-        'baseline = "popularity"      # the others are compared with it',
-        "",
-        f"measures = [{', '.join(map(toml_string, [*accuracy, *beyond]))}]{liked}",
-        "cutoffs = [5, 10, 20]           # of measures that have none",
-        f"headline = [{', '.join(head)}]",
-        'outputs = ["report.html", "report.json", "report.md"]',
-        "",
-        "[[output]]",
-        'file = "recommenders.png"',
-        'form = "recommenders"    # by tier, by popularity, by cut-off',
-        "",
-        "[gold]",
-        'kind = "interactions"',
-        f"path = {toml_string(log)}      # rankjury audit looks at it first",
-        f"{'' if items else '# '}items = {toml_string(items or 'items.csv')}     # the catalogue, with genres",
-        *([f"users = {toml_string(users)}     # what is known of them, for factorization machines"] if users else []),
-        '# window = "validation"     # while you are choosing; the test window is for the end',
-        "",
-        "[gold.split]",
-        'kind = "temporal"         # train before validation before test; rankjury split lists other kinds',
-        "fractions = [0.8, 0.1, 0.1]",
-    ]
-    for model, extra in (("popularity", ""), ("item-knn", "recsys"), ("als", "recsys"), ("ease", "recsys")):
-        lines += ["", f"[systems.{model}]", 'kind = "recommender"', f"model = {toml_string(model)}"]
-        lines += ["optional = true         # left out where rankjury[recsys] is not installed"] if extra else []
-    taken = {"popularity", "item-knn", "als", "ease", "random"}
-    for name, path in system_names(found.runs, taken).items():
-        lines += system_lines(name, kind="run", path=path)
-    lines += RANDOM_SYSTEM
-    lines += [
-        "",
-        "# rankjury tune --extend tries these on validation, beside those in use, and widens grids that are too narrow",
-    ]
-    for model, grid in TUNING_GRIDS.items():
-        inside = ", ".join(f"{name} = [{', '.join(map(str, values))}]" for name, values in grid.items())
-        lines += [f"[tune.{model}]", f"params = {{ {inside} }}", ""]
-    return lines[:-1]

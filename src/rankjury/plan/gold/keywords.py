@@ -44,9 +44,6 @@ from rankjury.plan.context import (
     threshold_warnings,
     warn_of_names,
 )
-from rankjury.plan.draft import RANDOM_SYSTEM, register_draft, system_lines, system_names, top_level_lines
-from rankjury.plan.folder_scan import FolderContents
-from rankjury.plan.toml import toml_string
 from rankjury.retrieval.agreement.pairs import sample_ids
 from rankjury.retrieval.rank import drop_self
 
@@ -356,44 +353,3 @@ class LoadedKeywords(LoadedGold):
             *warn_of_names(extra, "vector is", "vectors are", _OF_NO_ITEM, _UNKNOWN),
             *warn_of_names(without, "query has", "queries have", "no vector", "queries-without-vector"),
         ]
-
-
-@register_draft(
-    "keywords",
-    "Items that have all keywords of a query: of a text, or of another item.",
-    rank=50,
-    suits=lambda found: bool(found.annotated) and not found.golds and found.reference is None,
-    alias="driving",
-)
-def _draft_keywords(found: FolderContents) -> list[str]:
-    table, columns = next(iter(found.annotated.items()), ("clips.csv", ["object_type", "behavior"]))
-    queries = next((name for name in found.texts if name != table), None)
-    vectors = next(iter(found.query_vectors), None)
-    asks = queries is not None and (vectors is not None or (bool(found.runs) and not found.vectors))
-    off = "" if asks else "# "
-    measures = ["Recall", "Precision", "NDCG", "MAP"]
-    bare = replace(found, tables={}, item_tables={}, names=None)
-    lines = top_level_lines(measures, [5, 1, 3], None, bare, ["report.html", "report.json", "report.md"])
-    lines += [
-        'conventions.dialect = "alfa"   # Recall divides by K, Precision by all that is relevant',
-        "",
-        "[gold]",
-        'kind = "keywords"',
-        f"path = {toml_string(table)}",
-        f'groups = [{", ".join(map(toml_string, columns))}]   # columns; or {{ object = ["type", "size"], … }}',
-        f"# select = [{', '.join(map(toml_string, columns[:2]))}]   # the groups that count",
-        '# match = "all"            # any, at-least-2, graded',
-        f"{off}queries = {toml_string(queries or 'queries.jsonl')}   # texts; without, every item asks",
-        "",
-        f"{off}[gold.mapping]           # texts → keywords, where these are not given",
-        f'{off}method = "exact"          # embedding, keybert: rankjury keywords shows what they find',
-        '# synonyms = "synonyms.toml"',
-    ]
-    taken = {"random"}
-    for name, path in system_names(found.vectors or ([] if found.runs else ["vectors.npz"]), taken).items():
-        lines += system_lines(name, kind="vectors", path=path)
-        lines += [f"queries = {toml_string(vectors)}"] if asks and vectors else []
-        lines.append("# threshold = 0.15         # what scores less is not shown")
-    for name, path in system_names(found.runs, taken).items():
-        lines += system_lines(name, kind="run", path=path)
-    return [*lines, *RANDOM_SYSTEM]

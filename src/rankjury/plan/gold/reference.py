@@ -18,10 +18,7 @@ from rankjury.io.vectors.scan import holds_vectors
 from rankjury.measures.dialects import NamedMeasure
 from rankjury.plan import GOLD_KINDS
 from rankjury.plan.context import GoldContext, GoldTable, LoadedGold
-from rankjury.plan.draft import register_draft, system_lines, system_names, table_lines, top_level_lines
-from rankjury.plan.folder_scan import FolderContents
 from rankjury.plan.systems.vectors import VectorFiles
-from rankjury.plan.toml import toml_key, toml_string
 from rankjury.retrieval.agreement import stats as agreement
 from rankjury.retrieval.agreement.pairs import (
     ReferenceModel,
@@ -30,7 +27,7 @@ from rankjury.retrieval.agreement.pairs import (
     sample_ids,
     select_ids,
 )
-from rankjury.retrieval.agreement.reference import ReferenceJudgments, reference_gold, reference_measures
+from rankjury.retrieval.agreement.reference import ReferenceJudgments, reference_gold
 from rankjury.retrieval.diagnostics import GoldSpaces
 from rankjury.retrieval.rank import Space, drop_self, rank_vectors, resolve_exclude_self, self_note, self_rows
 
@@ -147,41 +144,3 @@ class ReferenceModelGold(VectorFiles, GoldTable):
             raise UsageError(found, where=f"{source}, depth", expected=f"{cut:,} or more")
         depth = self.depth or max(context.cuts, default=_REFERENCE_DEPTH)
         return reference_gold(rank, asked, depth, ties=self.ties, needed=max(1, cut), source=source)
-
-
-@register_draft(
-    "reference",
-    "Candidate models against a reference model's neighbours.",
-    rank=60,
-    suits=lambda found: len(found.vectors) > 1,
-    alias="papers",
-)
-def _draft_reference(found: FolderContents) -> list[str]:
-    vectors = found.vectors or ["reference.npy", "candidate.npy"]
-    reference = found.reference or vectors[0]
-    candidates = system_names([path for path in vectors if path != reference] or ["candidate.npy"])
-    measures = reference_measures()
-    baseline = next(iter(candidates)) if len(candidates) > 1 else None
-    lines = top_level_lines(
-        measures, [10, 1, 3, 5], baseline, found, ["report.html", "report.json", "metrics_vs_k.png"]
-    )
-    lines += ["", "[[output]]", 'file = "{system}_results.csv"', 'form = "cutoffs"         # a row for each k']
-    lines += ["", "[[output]]", 'file = "queries.parquet"', 'form = "queries"         # every query\'s scores']
-    lines += table_lines("gold", kind="reference", path=reference)
-    lines += [
-        "# sample = 500             # ask only so many of the items, drawn by seed and id",
-        '# ids = "items.csv:id"     # ids of the rows',
-        '# ties = "any"             # all that tie with the k-th count, with measures of gold=tied',
-    ]
-    for name, path in candidates.items():
-        lines += system_lines(name, kind="vectors", path=path)
-    name, path = next(iter(candidates.items()))
-    lines += [
-        "",
-        f"# [systems.{toml_key(f'{name}-int8')}]   # a smaller form of the same matrix",
-        '# kind = "vectors"',
-        f"# path = {toml_string(path)}",
-        '# dtype = "int8"           # or float16, binary; truncate = 128 keeps the first dimensions',
-    ]
-    return [*lines, "", "[agreement]                # similarities of pairs, by the reference and by each system",
-            "pairs = 20000"]  # fmt: skip

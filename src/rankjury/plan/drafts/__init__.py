@@ -1,0 +1,1 @@
+"""Drafts of plans, one module for each kind or two; ``rankjury init`` writes them."""
