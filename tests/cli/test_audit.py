@@ -45,6 +45,8 @@ def test_the_screen_tells_counts_times_and_ratings(call: Rankjury) -> None:
     assert outcome.code == 0
     check_width(outcome.out)
     lines = outcome.out.splitlines()
+    assert lines[0] == "Usable; no risk found."
+    lines = lines[2:]
     assert lines[0] == "ratings.csv"
     assert lines[1].startswith("800 rows; ") and lines[1].endswith(" % of the pairs of a user and an item have none")
     assert lines[2] == "from 2001-09-09T01:46:40Z to 2001-10-12T08:46:40Z (33 days)"

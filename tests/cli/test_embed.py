@@ -79,7 +79,10 @@ def test_texts_become_vectors(rankjury: Rankjury) -> None:
     found = read_vectors("v.npz")
     assert found.values.tolist() == expected() and found.ids.to_list() == [row["paper_id"] for row in ROWS]
     assert outcome.out == ""
-    assert outcome.err == "Wrote v.npz: 10 × 4, float32. Next: rankjury neighbours v.npz · rankjury list vectors\n"
+    assert (
+        outcome.err
+        == "Wrote v.npz: 10 vectors of 4 dimensions, float32. Next: rankjury neighbours v.npz · rankjury list vectors\n"
+    )
 
 
 def test_codes_are_searched_as_the_numbers_they_stand_for(rankjury: Rankjury) -> None:
@@ -355,4 +358,4 @@ def test_wordllama(rankjury: Rankjury) -> None:
 
 
 def test_at_a_terminal_it_ends_with_what_was_written() -> None:
-    assert "Wrote v.npz: 10 × 4" in in_terminal(["embed", *MADE])
+    assert "Wrote v.npz: 10 vectors of 4 dimensions" in in_terminal(["embed", *MADE])

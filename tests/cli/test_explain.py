@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from rankjury.evaluation.explain import ExplainedValue, summarize_explanation
 from rankjury.measures.dialects import DIALECTS
 from tests.cli.conftest import Rankjury
 from tests.cli.support import check_width, put
@@ -172,3 +173,28 @@ def test_duplicates_and_formats_reach_explain(rankjury: Rankjury) -> None:
     shown = json.loads(rankjury("explain", "g.txt", "r.txt", "-m", "rr", "--duplicates", "first", "--json").out)
     assert shown["rows"][0]["mean"] == 0.5
     assert rankjury("explain", "g.txt", "r.txt", "-m", "rr", "--duplicates", "max", "--format", "json").code == 3
+
+
+def answer(rankjury: Rankjury, gold: str, run: str) -> str:
+    put("g.qrels", gold)
+    put("r.trec", run)
+    return " ".join(rankjury("explain", "g.qrels", "r.trec").out.partition("\n\n")[0].split())
+
+
+def test_the_answer_names_the_largest_difference_and_its_causes(rankjury: Rankjury) -> None:
+    sentence = answer(rankjury, "q 0 b 1\n", "q Q0 b 1 1.0 t\nq Q0 a 2 1.0 t\n")
+    assert sentence.startswith(f"ndcg@10 is {LOW:.4f}; ") and "differ by up to 0." in sentence
+    assert "ties=order" in sentence and "ties=id-desc" in sentence
+
+
+def test_the_answer_where_no_tool_differs_or_none_can_compute_it() -> None:
+    own = ExplainedValue("rankjury", "rankjury", "ap", 0.5, 3, 0.0, ())
+    same = ExplainedValue("ranx", "dialect", "ap", 0.5, 3, 0.0, ())
+    error = ExplainedValue("beir", "dialect", "ap", math.nan, 0, math.nan, (), "no such measure")
+    assert "all 1 tools agree" in summarize_explanation([own, same, error])
+    assert summarize_explanation([own, same, error]).endswith("beir cannot compute it.")
+    assert "no tool computes it" in summarize_explanation([own, error])
+    defined = ExplainedValue("ranx", "dialect", "ap", 0.5, 3, math.nan, ("empty=zero",), differs=True)
+    undefined = ExplainedValue("rankjury", "rankjury", "ap", math.nan, 0, 0.0, ())
+    sentence = summarize_explanation([undefined, defined])
+    assert sentence == "ap is undefined; 1 of 1 tools differ: empty=zero."

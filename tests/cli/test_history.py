@@ -2,6 +2,8 @@
 
 import csv
 import json
+import re
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -9,7 +11,8 @@ import pytest
 
 from rankjury.cli.shared.archive_tables import history_to_csv
 from rankjury.tracking.archive.archive import Archive
-from rankjury.tracking.archive.history import HistoryPoint, Series
+from rankjury.tracking.archive.files import display_time, shows_seconds
+from rankjury.tracking.archive.history import HistoryPoint, Series, summarize_series
 from tests.cli.archives import stepped
 from tests.cli.conftest import Rankjury
 from tests.cli.support import check_failure, check_width
@@ -27,7 +30,11 @@ def test_a_table_a_chart_and_the_step_in_words(rankjury: Rankjury, folder: Path)
     outcome = rankjury("history", "--system", "new")
     assert outcome.code == 0
     lines = outcome.out.splitlines()
-    assert lines[0] == "small: 12 runs" and lines[2] == "rr of new"
+    assert lines[0] == "small: 12 runs" and "rr of new" in lines
+    answer = " ".join(outcome.out.partition("rr of new")[0].split())
+    assert "new: rr is 0.600 [" in answer and "+0.100 since the first of 12 runs" in answer
+    assert "since the previous run" in answer and "+0.100 since the baseline" in answer
+    assert "step at 2026-01-09 06:30: 0.500 → 0.600" in answer
     rows = [line.split() for line in lines if line.startswith("2026-01-") or line.startswith("01-")]
     assert len(rows) == 12 and rows[0][0].endswith("01-01") and "[0.400," in rows[0]
     assert [place for place, row in enumerate(rows) if "step" in row] == [8] and "+0.100" in rows[8]
@@ -44,10 +51,28 @@ def test_a_table_a_chart_and_the_step_in_words(rankjury: Rankjury, folder: Path)
 def test_other_measures_and_systems(rankjury: Rankjury, folder: Path) -> None:
     stepped(folder, runs=3, at=9)
     outcome = rankjury("history", "small", "-m", "rr(missing=zero),ndcg@3", "-m", "precision@3")
-    titles = [line for line in outcome.out.splitlines() if " of " in line]
+    titles = [line for line in outcome.out.splitlines() if re.fullmatch(r"\S+ of \S+", line)]
     expected = [f"{measure} of {system}" for measure in ("rr", "ndcg@3", "precision@3") for system in ("old", "new")]
     assert titles == expected and outcome.code == 0
     check_width(outcome.out)
+
+
+def test_one_run_and_an_undefined_measure(rankjury: Rankjury, folder: Path) -> None:
+    stepped(folder, runs=1)
+    outcome = rankjury("history", "--system", "new")
+    assert "one run" in outcome.out and outcome.code == 0
+    point = HistoryPoint("2026-01-01T00:00:00Z", "a", None, None, None, None, 0, "rr")
+    assert "undefined in every run" in summarize_series(Series("new", "rr", (point, point)), [])
+    known = replace(point, mean=0.5, low=0.4, high=0.6)
+    sentence = summarize_series(Series("new", "rr", (known, replace(known, convention="other"), known, point)), [])
+    assert "not comparable with the previous run" in sentence and "last run where it is defined" in sentence
+    assert "0.000 since the first of 4 runs" in sentence and "no step" in sentence
+
+
+def test_seconds_where_two_runs_share_a_minute() -> None:
+    times = ["2026-11-19T06:17:40Z", "2026-11-19T06:18:02Z"]
+    assert not shows_seconds(times) and shows_seconds([*times, "2026-11-19T06:18:09Z"])
+    assert display_time(times[0]) == "2026-11-19 06:17" and display_time(times[0], seconds=True).endswith("06:17:40")
 
 
 def test_only_the_last(rankjury: Rankjury, folder: Path) -> None:

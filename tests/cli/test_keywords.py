@@ -49,7 +49,8 @@ def flat(outcome: Outcome) -> str:
 
 def test_the_example_of_the_spec(rankjury: Rankjury) -> None:
     outcome = done(rankjury("keywords", "cyclist entering ego lane", *GIVEN))
-    assert outcome.out.startswith("cyclist entering ego lane\n")
+    assert outcome.out.startswith("3 keywords by embedding: bicyclist, entering ego path, ")
+    assert "\n\ncyclist entering ego lane\n" in outcome.out
     rows = cells(outcome)
     assert ["bicyclist", "object", "cyclist", "0.72", "embedding"] in rows
     assert ["entering", "ego", "path", "actor", "entering", "ego", "0.82", "embedding"] in rows
@@ -88,7 +89,7 @@ def test_many_texts_are_shown_in_brief(rankjury: Rankjury) -> None:
     put("texts.txt", "\n".join(["bus", "night", "rain", "urban", "pedestrian", "zzz"]))
     outcome = done(rankjury("keywords", "bicyclist", "--file", "texts.txt", *GIVEN, "--method", "exact"))
     assert ["bus", "bus"] in cells(outcome) and ["zzz", "–"] in cells(outcome)
-    assert "1 of 7 texts have no keyword" in outcome.out
+    assert outcome.out.startswith("6 of 7 texts have a keyword by exact; ") and "--json shows" in outcome.out
     check_width(outcome.out)
 
 

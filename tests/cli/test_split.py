@@ -31,6 +31,10 @@ def test_by_time(rankjury: Rankjury, log: str) -> None:
     assert outcome.code == 0, outcome.err
     check_width(outcome.out)
     lines = [line.split() for line in outcome.out.splitlines()]
+    assert " ".join(outcome.out.split()).startswith(
+        "temporal split of 100 rows (train 80, validation 10, test 10); of the test, 0 of 9 users and 0 of 10 items"
+    )
+    lines = lines[lines.index([]) + 1 :]
     assert lines[0] == ["window", "rows", "users", "cold", "items", "cold", "from", "to"]
     assert lines[2] == ["train", "80", "9", "0", "13", "0", "2001-01-01", "2001-03-21"]
     assert lines[4] == ["test", "10", "9", "0", "10", "0", "2001-04-01", "2001-04-10"]

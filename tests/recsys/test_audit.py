@@ -347,3 +347,16 @@ def test_the_real_log() -> None:
     assert found.ties.rows == sum(n for n in times.values() if n > 1)
     assert (found.future.train_rows, found.future.test_rows) == (80_003, 10_000)
     assert (found.future.test_users, found.future.unseen_users) == (82, 72)
+
+
+def test_the_answer_counts_the_risks() -> None:
+    users = [(f"u{n}", f"i{k}", 3.0, BASE + 1000 * (40 * k + n)) for n in range(40) for k in range(10)]
+    clean = audit(log_of(users))
+    assert clean.sentence.startswith("Usable; ") and len(clean.risks) == len(clean.warnings)
+    assert all(risk in clean.sentence for risk in clean.risks)
+    one_time = audit(log_of([(user, item, value, BASE) for user, item, value, _ in users]))
+    assert one_time.sentence.startswith("Usable for random splits only; ") and "one time" in one_time.sentence
+    repeated = audit(log_of([*users, *users[:40]]))
+    assert "repeated pairs" in repeated.sentence and "(9.1 % of rows)" in repeated.sentence
+    no_risk = replace(clean, risks=())
+    assert no_risk.sentence == "Usable; no risk found."

@@ -22,6 +22,7 @@ from rankjury.reporting.tables.sweep import (
     choice_lines,
     omitted_lines,
     print_sweep,
+    sweep_sentence,
     sweep_table,
     sweeps_to_csv,
     sweeps_to_json,
@@ -126,19 +127,27 @@ class TestTable:
 
 class TestWords:
     def test_the_cheapest(self, small: SweepResult) -> None:
-        assert list(choice_lines(small)) == [
-            "hnsw: the cheapest setting (by p95) with recall@10 ≥ 0.95: m=8 ef=32 "
-            "(recall 0.970 [0.960, 0.980], mean p95 0.200 ms, 1.67 MB)",
-            "hnsw: 2 settings that meet the target were timed in 16 interleaved rounds of 50 queries, and compared in "
-            "pairs (Wilcoxon, 95 %, corrected)",
-        ]
+        sentence = sweep_sentence(small)
+        assert sentence.startswith("Cheapest setting (by p95) of hnsw with recall@10 ≥ 0.95: m=8 ef=32 (")
+        assert sentence.endswith("(recall 0.970 [0.960, 0.980], mean p95 0.200 ms, 1.67 MB).")
+        (grounds,) = choice_lines(small)
+        assert grounds.startswith("hnsw: 2 settings that meet the target were timed in 16 interleaved rounds")
+
+    def test_it_is_first_on_the_screen_and_in_markdown(
+        self, small: SweepResult, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        print_sweep(small)
+        shown = " ".join(capsys.readouterr().out.split())
+        assert shown.startswith(sweep_sentence(small))
+        text = sweeps_to_markdown([small])
+        assert 0 < text.index("Cheapest setting") < text.index("| setting")
 
     def test_settings_that_cannot_be_distinguished_are_all_named_and_marked(self, small: SweepResult) -> None:
         alike = replace(small, times=times(small.points[1], replace(small.points[2], p95=small.points[1].p95)))
-        first, second, _ = choice_lines(alike)
-        assert first.startswith(
-            "hnsw: one of 2 settings with recall@10 ≥ 0.95 that cannot be distinguished by p95: m=8 ef=32 ("
-        )
+        sentence = sweep_sentence(alike)
+        assert sentence.startswith("2 settings of hnsw with recall@10 ≥ 0.95 cannot be distinguished by p95")
+        assert "m=8 ef=32 (" in sentence
+        second, _ = choice_lines(alike)
         assert second == "hnsw: the other: m=8 ef=33 (recall 0.960 [0.950, 0.970], mean p95 0.200 ms, 1.67 MB)"
         assert [row[-1] for row in sweep_table(alike).texts] == [
             "",
@@ -158,27 +167,43 @@ class TestWords:
 
     def test_costs_that_were_measured_once_say_so(self, small: SweepResult) -> None:
         lines = list(choice_lines(replace(small, times=None)))
-        assert "cannot be distinguished by p95" in lines[0]
+        assert "cannot be distinguished by p95" in sweep_sentence(replace(small, times=None))
         assert lines[-1] == "hnsw: p95 was measured once, and counts as higher only where it is twice as high"
         assert "the time to build was measured once" in list(choice_lines(small, "build"))[-1]
 
     def test_cheaper_but_not_sure(self) -> None:
         points = (measured({}, {"ef": 1}, 0.955, 0.1), measured({}, {"ef": 2}, 1.0, 0.2))
         whole = replace(grid(1, 1), points=points, limit_p95_ms=None, times=times(*points))
-        first, second, _ = choice_lines(whole, "p95")
-        assert first.startswith("hnsw: the cheapest setting (by p95) with recall@10 ≥ 0.95: ef=2 ")
+        second, _ = choice_lines(whole, "p95")
+        assert sweep_sentence(whole).startswith("Cheapest setting (by p95) of hnsw with recall@10 ≥ 0.95: ef=2 ")
         assert second.startswith("hnsw: cheaper, but not sure to meet it: ef=1 ")
 
     def test_unsure_none_and_nothing(self, small: SweepResult) -> None:
-        (unsure,) = choice_lines(replace(small, target=0.965), "size")
-        assert unsure.startswith(
-            "hnsw: no setting surely has recall@10 ≥ 0.965; the lowest size of those whose means do: "
+        unsure = sweep_sentence(replace(small, target=0.965), "size")
+        assert unsure.startswith("No setting of hnsw surely meets recall@10 ≥ 0.965; the lowest size ")
+        none = sweep_sentence(replace(small, target=0.99, limit_p95_ms=0.25))
+        assert none.startswith(
+            "No setting of hnsw meets recall@10 ≥ 0.99 and p95 ≤ 0.25 ms; nearest: m=8 ef=32 (recall 0.97"
         )
-        (none,) = choice_lines(replace(small, target=0.99, limit_p95_ms=0.25))
-        assert none.startswith("hnsw: no setting has recall@10 ≥ 0.99 and p95 ≤ 0.25 ms; nearest: m=8 ef=32 (")
-        (nothing,) = choice_lines(replace(small, points=small.points[3:]))
-        assert nothing == "hnsw: nothing was measured that could meet recall@10 ≥ 0.95"
-        assert list(choice_lines(replace(small, target=None))) == []
+        nothing = replace(small, points=small.points[3:])
+        assert "was measured that could meet recall@10 ≥ 0.95" in sweep_sentence(nothing)
+        assert list(choice_lines(nothing)) == []
+
+    def test_without_a_target_the_ends_of_the_frontier_are_named(self, small: SweepResult) -> None:
+        free = replace(small, target=None)
+        sentence = sweep_sentence(free)
+        assert "No target" in sentence and "2 settings" in sentence
+        assert sentence.index("ef=16 (recall 0.800") < sentence.index("ef=32 (recall 0.970")
+        assert list(choice_lines(free)) == []
+        assert "could be measured" in sweep_sentence(replace(free, points=small.points[3:]))
+
+    def test_of_a_large_grid_only_what_matters_is_shown(self) -> None:
+        large = grid(10, 4)
+        table = sweep_table(large, marked_only=True)
+        assert {row[-1] for row in table.texts} <= {"", "frontier", "cheapest", "cheapest?", "tied"}
+        shown = [row for row in table.texts if row[0].startswith("  ")]
+        assert all(row[-1] for row in shown) and 0 < len(shown) < 40
+        assert table.notes == (f"… {40 - len(shown)} more settings in frontier.csv",)
 
     def test_what_the_engine_refuses_is_skipped_with_its_reason(self, small: SweepResult) -> None:
         refused = [

@@ -307,3 +307,13 @@ def test_the_json_form_holds_no_nan_and_every_figure(values: Any, metric: str) -
     assert form["hubness"]["queries"] == found.hubness.queries == len(values)
     assert form["tied_at"] == {str(k): share for k, share in found.tied_at.items()}
     assert form["near_duplicates"]["cosine_from"] == NEAR
+
+
+def test_risks_are_counted_in_a_sentence() -> None:
+    assert look(np.eye(12)).sentence == "12 vectors of 12 dimensions: no risk."
+    alike = look(normal(50, 8) * 0.1 + 1)
+    assert alike.sentence.startswith("50 vectors of 8 dimensions: ") and "directions much the same" in alike.sentence
+    equal = look([[1, 0], [1, 0], [0, 1], [-1, 0]], "abcd")
+    assert equal.sentence == "4 vectors of 2 dimensions: 1 risk (equal vectors)."
+    for space in (alike, equal):
+        assert f"{len(list(space.notes()))} risk" in space.sentence

@@ -64,7 +64,7 @@ def _print_audit(found: "Audit") -> None:
     from rankjury.reporting.console import console, print_rows
 
     screen = console()
-    screen.print(found.source)
+    screen.print(f"{found.sentence}\n\n{found.source}")
     for line in _lines(found):
         screen.print(line)
     screen.print()

@@ -83,11 +83,13 @@ def _share_of(text: str) -> float:
 
 def _print_drifts(report: "Report", drifts: "list[Drift]") -> None:
     from rankjury.reporting.console import console, print_block
-    from rankjury.reporting.sections.drift import drift_block
+    from rankjury.reporting.sections.drift import drift_block, verdict_line
     from rankjury.retrieval.hints import find_hints
 
-    for number, drift in enumerate(drifts):
-        print("\n" if number else "", end="")
+    for drift in drifts:
+        console().print(verdict_line(drift))
+    for drift in drifts:
+        print()
         hints = find_hints(report, drift) if drift.outcome == "fail" else ()
         block = drift_block(drift, [hint for hint in hints if (hint.system, hint.figure) == (drift.system, "drift")])
         console().print(f"{block.title}\n")

@@ -120,7 +120,7 @@ def embed_command(
         from rankjury.core.types import listed
 
         warn([f"the vectors of {listed(list(made.zeros))} are zero, and have no direction"])
-    size = f"{facts['count']:,} × {facts['dimensions']:,}, {facts['dtype']}"
+    size = f"{plural(facts['count'], 'vector', 'vectors')} of {facts['dimensions']:,} dimensions, {facts['dtype']}"
     if made.anew:
         say(f"Wrote {made.path}: {size}. Next: rankjury neighbours {made.path} · rankjury list vectors")
     else:

@@ -50,8 +50,10 @@ def explain_command(
 
 
 def _print(rows: "list[ExplainedValue]", measure: str) -> None:
+    from rankjury.evaluation.explain import summarize_explanation
     from rankjury.reporting.console import console, print_rows
 
+    console().print(f"{summarize_explanation(rows)}\n")
     tools = []
     for row in rows:
         if row.kind != "convention":

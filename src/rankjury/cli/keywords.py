@@ -167,6 +167,12 @@ def _map(
         }
         _print_json(vocabulary, {"methods": methods})
         return
+    from rankjury.labeling.keywords.mapping import summarize_mapping
+    from rankjury.reporting.console import console
+
+    for method, (_, extractions) in mapped.items():
+        console().print(summarize_mapping(method, extractions))
+    print()
     if len(texts) <= _MAX_FULL_TEXTS:
         for place, text in enumerate(texts):
             _print_text(text, {name: (mapper, all_[place]) for name, (mapper, all_) in mapped.items()}, first=not place)
@@ -260,17 +266,19 @@ def _print_brief(found: "dict[str, tuple[Mapper, list[Extraction]]]") -> None:
     for name, (_, extractions) in found.items():
         rows = [[extraction.text, _names(extraction.keywords)] for extraction in extractions]
         print_rows(["text", f"keywords, by {name}"], rows, text=(0, 1), wraps=(0, 1))
-        bare = sum(not extraction.mapped for extraction in extractions)
-        screen.print(f"{bare:,} of {len(extractions):,} texts have no keyword: --json shows what came nearest\n")
+        if not all(extraction.mapped for extraction in extractions):
+            screen.print("Of texts without a keyword --json shows what came nearest.\n")
 
 
 def _print_quality(
     measured: "dict[str, tuple[MappingQuality, dict[str, MappingQuality], list[MappingMistake]]]",
 ) -> None:
     """Print the quality of each method, whole and by group, and the first texts that it got wrong."""
+    from rankjury.labeling.keywords.quality import summarize_quality
     from rankjury.reporting.console import console, print_rows
 
     screen = console()
+    screen.print(f"{summarize_quality({name: whole for name, (whole, _, _) in measured.items()})}\n")
     header = ["precision", "recall", "F1", "macro F1", "all right", "n"]
     rows = [[name, *_figures(whole)] for name, (whole, _, _) in measured.items()]
     print_rows(["method", *header], rows)

@@ -183,6 +183,7 @@ def _matches(row: dict[str, Any]) -> str:
 def _print_counts(labels: "Labels") -> None:
     from rankjury.reporting.console import console, print_rows
 
+    console().print(f"{labels.sentence}\n")
     counts = labels.counts
     header = ["queries of type", "queries", "grade 3", "grade 2", "grade 1", "grade 0"]
     names = ["queries", "3", "2", "1", "0"]

@@ -9,6 +9,7 @@ import typer
 
 from rankjury.cli.shared import options
 from rankjury.cli.shared.console import check_folder, print_json, say, say_own_item, show_progress, warn
+from rankjury.core.text import plural
 from rankjury.errors import UsageError
 
 if TYPE_CHECKING:
@@ -140,10 +141,13 @@ def neighbours_command(
 
 
 def _print(space: "Space | None", ranking: "Ranking") -> None:
-    """Print the diagnostics of the space, and the nearest neighbours of the first queries."""
-    from rankjury.reporting.console import print_rows, print_table
+    """Print how much was found and what is a risk, the diagnostics, and the neighbours of the first queries."""
+    from rankjury.reporting.console import console, print_rows, print_table
     from rankjury.reporting.sections.space import diagnostics_table
 
+    lists = plural(len(ranking), "query", "queries")
+    about = f" in {space.hygiene.sentence}" if space is not None else "."
+    console().print(f"{plural(len(ranking.items), 'neighbour', 'neighbours')} of {lists}{about}\n")
     if space is not None:
         print_table(diagnostics_table(space.hygiene))
     print()

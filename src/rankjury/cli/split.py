@@ -118,9 +118,11 @@ def _read_dates(text: str | None) -> dict[str, str]:
 
 
 def _print(records: "Sequence[dict[str, Any]]", *, several: bool) -> None:
-    """Print a table of all windows, then cut-offs and what was not held out."""
+    """Print what was split and how much of the test is new, a table of all windows, cut-offs and what was left out."""
     from rankjury.reporting.console import console, print_table
     from rankjury.reporting.tables import make_table
+
+    console().print(f"{summarize_splits(records)}\n")
 
     cells = [
         [f"fold-{number} {name}" if several else name, *_cells(window)]
@@ -135,6 +137,20 @@ def _print(records: "Sequence[dict[str, Any]]", *, several: bool) -> None:
     for number, record in enumerate(records, 1):
         for line in _lines(record):
             console().print(f"fold-{number}: {line}" if several else line)
+
+
+def summarize_splits(records: "Sequence[Mapping[str, Any]]") -> str:
+    """Return how a log was split, the sizes of the windows, and how much of the test training has nothing of."""
+    first = records[0]
+    folds = f" into {len(records)} folds (the first:" if len(records) > 1 else " ("
+    sizes = [f"{name} {window['rows']:,}" for name, window in first["windows"].items() if window["rows"]]
+    test = first["windows"]["test"]
+    sentence = f"{first['how']['kind']} split of {first['rows']['log']:,} rows{folds}{', '.join(sizes)})"
+    if not test["rows"]:
+        return f"{sentence}; the test window is empty."
+    users = f"{test['cold_users']:,} of {test['users']:,} users"
+    items = f"{test['cold_items']:,} of {test['items']:,} items"
+    return f"{sentence}; of the test, {users} and {items} are new to training."
 
 
 def _cells(window: "Mapping[str, Any]") -> list[str]:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from rankjury.core.text import join_names
 from rankjury.core.types import Gold, Ranking
 from rankjury.errors import RankjuryError
 from rankjury.evaluation.evaluate import Evaluation
@@ -13,6 +14,8 @@ from rankjury.evaluation.judge import DuplicateRule
 from rankjury.measures.dialects import DIALECTS, resolve
 from rankjury.measures.measure import Measure, Value, common_name
 from rankjury.stats.estimates import summarise
+
+_MOST_NAMED = 4
 
 
 @dataclass(frozen=True)
@@ -93,6 +96,25 @@ class _Explainer:
             if option.name == "gold" and self.base.k is None:
                 continue
             yield from ((option.name, choice) for choice in choices if choice != self.base[option.name])
+
+
+def summarize_explanation(rows: Sequence[ExplainedValue]) -> str:
+    """Return by how much tools differ from rankjury's own value, and which conventions explain it, as a sentence."""
+    own, tools = rows[0], [row for row in rows if row.kind == "dialect"]
+    differing = [row for row in tools if row.differs and not row.error]
+    value = f"{own.measure} is {'undefined' if math.isnan(own.mean) else f'{own.mean:.4f}'}"
+    refused = [row.who for row in tools if row.error]
+    error = f"; {join_names(refused)} cannot compute it" if refused else ""
+    if not differing:
+        same = f"all {len(tools) - len(refused)} tools agree" if len(tools) > len(refused) else "no tool computes it"
+        return f"{value}, and {same}: no convention makes a difference{error}."
+    sizes = [abs(row.difference) for row in differing if not math.isnan(row.difference)]
+    most = max(sizes, default=0.0)
+    by = f" by up to {most:.4f}" if most >= 0.00005 else f" by up to {most:.1e}" if most else ""
+    causes = list(dict.fromkeys(cause for row in differing for cause in row.because))
+    more = f" and {len(causes) - _MOST_NAMED} more" if len(causes) > _MOST_NAMED else ""
+    why = f": {join_names(causes[:_MOST_NAMED])}{more}" if causes else ""
+    return f"{value}; {len(differing)} of {len(tools)} tools differ{by}{why}{error}."
 
 
 def explain(

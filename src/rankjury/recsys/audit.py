@@ -180,6 +180,18 @@ class Audit(Record):
     cold: int
     """Users and items with fewer rows than this are cold."""
     warnings: tuple[str, ...] = ()
+    risks: tuple[str, ...] = ()
+    """The warnings that follow from the counts, each in a few words with its count."""
+
+    @property
+    def sentence(self) -> str:
+        """What the log can be used for, and its risks: ``Usable; 2 risks: …``."""
+        empty = self.future is not None and not (self.future.train_rows and self.future.test_rows)
+        by_time = self.times is not None and self.times.first < self.times.last and not empty
+        use = "Usable" if by_time else "Usable for random splits only"
+        if not self.risks:
+            return f"{use}; no risk found."
+        return f"{use}; {plural(len(self.risks), 'risk', 'risks')}: {', '.join(self.risks)}."
 
     def to_json(self) -> dict[str, Any]:
         """Return all of it; undefined values are null."""
@@ -245,7 +257,9 @@ def audit(
         future=None if log.time is None else _preview_temporal_split(log, log.time, shares),
         cold=cold,
     )
-    return replace(result, warnings=(*log.notes, *_warnings(result)))
+    found = list(_warnings(result))
+    texts, risks = (text for _, text in found), tuple(risk for risk, _ in found)
+    return replace(result, warnings=(*log.notes, *texts), risks=risks)
 
 
 def gini(counts: Ints) -> float:
@@ -393,41 +407,58 @@ def _preview_temporal_split(log: Log, time: Ints, fractions: Fractions) -> Split
     )
 
 
-def _warnings(result: Audit) -> Iterator[str]:
-    """Yield warnings; each says what was counted and what follows from it."""
+def _warnings(result: Audit) -> Iterator[tuple[str, str]]:
+    """Yield risks in a few words, each with a warning: what was counted and what follows from it."""
     if result.duplicate_pairs > 0.01 * result.rows:
         exact = f", {result.exact_duplicates:,} of them in full" if result.exact_duplicates else ""
+        share = format_percent(result.duplicate_pairs / result.rows, 1)
         yield (
+            f"repeated pairs of user and item ({share} of rows)",
             f"{plural(result.duplicate_pairs, 'row repeats', 'rows repeat')} a user and an item of another row "
-            f"({format_percent(result.duplicate_pairs / result.rows, 1)}{exact}): a random split would test what it "
-            "trains on, and of each pair only the latest row counts"
+            f"({share}{exact}): a random split would test what it "
+            "trains on, and of each pair only the latest row counts",
         )
     elif result.exact_duplicates:
-        yield f"{plural(result.exact_duplicates, 'row repeats another', 'rows repeat others')} in full"
+        rows = plural(result.exact_duplicates, "row repeats another", "rows repeat others")
+        yield f"{result.exact_duplicates:,} repeated rows", f"{rows} in full"
     if result.users.n < 30:
-        yield f"{plural(result.users.n, 'user', 'users')} only: intervals over users will be wide, if there are any"
+        users = plural(result.users.n, "user", "users")
+        yield f"only {users}", f"{users} only: intervals over users will be wide, if there are any"
     unlisted = 0 if result.catalogue is None else result.catalogue.unlisted
     if unlisted == result.items.n:
-        yield "not one item of the log is in the file of items: are the ids of another kind?"
+        yield (
+            "no item of the log is in the items file",
+            "not one item of the log is in the file of items: are the ids of another kind?",
+        )
     elif unlisted:
         items = plural(unlisted, "item of the log is", "items of the log are")
-        yield f"{items} not in the file of items: with that as catalogue they are candidates of their takers alone"
+        yield (
+            f"{plural(unlisted, 'item', 'items')} not in the items file",
+            f"{items} not in the file of items: with that as catalogue they are candidates of their takers alone",
+        )
     if result.ratings is not None:
         yield from _rating_warnings(result.ratings)
     times = result.times
     if times is None:
-        yield "no column of times: it can only be split at random, and models then learn from what came later"
+        yield (
+            "no times",
+            "no column of times: it can only be split at random, and models then learn from what came later",
+        )
     elif times.first == times.last:
-        yield f"all rows have one time ({_when(times.first, times.unit)}): nothing can be split by time"
+        yield (
+            "one time for all rows",
+            f"all rows have one time ({_when(times.first, times.unit)}): nothing can be split by time",
+        )
     elif result.ties is not None and result.future is not None:
         if not times.unit:
-            yield "times are plain numbers: they order rows, but are no dates"
+            yield "times without dates", "times are plain numbers: they order rows, but are not dates"
         for count, what in (
             (times.future, f"from the future (until {_when(times.last, times.unit)})"),
             (times.early, f"from before 1990 (from {_when(times.first, times.unit)} on)"),
         ):
             if count:
-                yield f"{plural(count, 'row is', 'rows are')} {what}"
+                rows = plural(count, "row", "rows")
+                yield f"{rows} {what.partition(' (')[0]}", f"{rows} {'is' if count == 1 else 'are'} {what}"
         yield from _tie_warnings(result.ties, times.unit, result.rows, result.future)
         yield from _preview_warnings(result.future)
 
@@ -436,56 +467,63 @@ def _when(time: int, unit: str) -> str:
     return format_time(time, unit) or f"{time:,}"
 
 
-def _rating_warnings(ratings: Ratings) -> Iterator[str]:
+def _rating_warnings(ratings: Ratings) -> Iterator[tuple[str, str]]:
     if ratings.lowest == ratings.highest:
-        yield f"all ratings are {ratings.lowest:g}: they say no more than that an item was taken"
+        yield "equal ratings", f"all ratings are {ratings.lowest:g}: they say no more than that an item was taken"
         return
     if ratings.lowest < 0:
         yield (
+            f"ratings down to {ratings.lowest:g}",
             f"ratings go down to {ratings.lowest:g}: those below 0 are taken as such, which gain nothing; if they mean "
-            "that something was not rated, take them out"
+            "that something was not rated, take them out",
         )
     elif ratings.highest <= 1:
         yield (
+            f"ratings of at most {ratings.highest:g}",
             f"ratings lie between {ratings.lowest:g} and {ratings.highest:g}: a threshold for scales of stars, such as "
-            "rel=4, finds nothing relevant"
+            "rel=4, finds nothing relevant",
         )
     if ratings.high_share >= 0.75:
         yield (
+            f"{format_percent(ratings.high_share, 1)} of ratings are {ratings.high_from:g} or more",
             f"{format_percent(ratings.high_share, 1)} of ratings are {ratings.high_from:g} or more: people rate what "
-            "they like, and such a threshold hardly tells good from bad"
+            "they like, and such a threshold hardly distinguishes good from bad",
         )
 
 
-def _tie_warnings(ties: TimeTies, unit: str, rows: int, preview: SplitPreview) -> Iterator[str]:
+def _tie_warnings(ties: TimeTies, unit: str, rows: int, preview: SplitPreview) -> Iterator[tuple[str, str]]:
     smallest = min(share for share in preview.fractions if share)
     if ties.largest > smallest * rows:
         yield (
+            f"{ties.largest:,} rows of one time",
             f"{ties.largest:,} rows ({format_percent(ties.largest / rows, 1)}) have one time, "
             f"{_when(ties.largest_at, unit)}: more than a window of {format_percent(smallest)} can hold, and equal "
-            "times are never parted"
+            "times are never separated",
         )
     if ties.bulk_users:
         users = plural(ties.bulk_users, "user has", "users have")
         yield (
+            f"bulk entries of {plural(ties.bulk_users, 'user', 'users')}",
             f"{users} more than {ties.bulk} rows within one second: entered in bulk, so that the order of a user's "
-            "rows is arbitrary and leave-last splits draw by chance"
+            "rows is arbitrary and leave-last splits draw by chance",
         )
     if ties.users_of_one_time > 0.1 * ties.users_of_several_rows:
         share = format_percent(ties.users_of_one_time / ties.users_of_several_rows, 1)
         yield (
+            f"{plural(ties.users_of_one_time, 'user', 'users')} with one time",
             f"all rows of {plural(ties.users_of_one_time, 'user', 'users')} ({share} of those with several) have one "
-            "time: there is no last one of them to hold out"
+            "time: there is no last one of them to hold out",
         )
 
 
-def _preview_warnings(preview: SplitPreview) -> Iterator[str]:
+def _preview_warnings(preview: SplitPreview) -> Iterator[tuple[str, str]]:
     windows = {"train": preview.train_rows, "validation": preview.validation_rows, "test": preview.test_rows}
     wanted = dict(zip(windows, preview.fractions, strict=True))
     empty = [name for name, rows in windows.items() if not rows and wanted[name]]
     shown = "/".join(f"{100 * share:g}" for share in preview.fractions)
     if empty:
-        yield f"a temporal split of {shown} leaves {' and '.join(empty)} empty: too many rows have equal times"
+        left = f"a temporal split of {shown} leaves {' and '.join(empty)} empty"
+        yield left, f"{left}: too many rows have equal times"
         return
     for unseen, tested, what, follows in (
         (preview.unseen_users, preview.test_users, "users", "for them no model knows more than popularity"),
@@ -493,6 +531,7 @@ def _preview_warnings(preview: SplitPreview) -> Iterator[str]:
     ):
         if unseen > 0.5 * tested:
             yield (
+                f"{unseen:,} of {tested:,} test {what} are new",
                 f"{unseen:,} of {tested:,} test {what} ({format_percent(unseen / tested, 1)}) have no row in training "
-                f"under a temporal split of {shown}: {follows}"
+                f"under a temporal split of {shown}: {follows}",
             )

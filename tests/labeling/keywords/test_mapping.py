@@ -14,6 +14,7 @@ from rankjury.labeling.keywords.mapping import (
     add_nearest,
     make_mapper,
     map_texts,
+    summarize_mapping,
 )
 from rankjury.labeling.keywords.spellings import parse_phrase, split_words
 
@@ -272,3 +273,13 @@ def test_methods() -> None:
 def test_settings_that_are_refused(wrong: dict[str, object]) -> None:
     with pytest.raises(UsageError, match="keywords: "):
         MappingSettings(**wrong)  # type: ignore[arg-type]
+
+
+def test_what_was_found_in_a_sentence() -> None:
+    def extraction(*names: str) -> Extraction:
+        return Extraction("x", tuple(MappedKeyword(Keyword("object", name), name, 1.0, "exact") for name in names))
+
+    assert summarize_mapping("exact", [extraction("bus", "bicyclist")]) == "2 keywords by exact: bus, bicyclist."
+    assert summarize_mapping("exact", [extraction()]) == "No keyword by exact in 1 text."
+    several = summarize_mapping("exact", [extraction("bus"), extraction("pedestrian", "bus"), extraction()])
+    assert several == "2 of 3 texts have a keyword by exact; most frequent: bus, pedestrian."

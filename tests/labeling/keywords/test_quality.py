@@ -11,7 +11,7 @@ from sklearn.metrics import f1_score, precision_score, recall_score
 
 from rankjury.errors import DataError, UnknownName
 from rankjury.labeling.keywords.annotations import Vocabulary
-from rankjury.labeling.keywords.quality import compare_mappings, quality, read_labelled_texts
+from rankjury.labeling.keywords.quality import compare_mappings, quality, read_labelled_texts, summarize_quality
 
 VOCABULARY = Vocabulary.of({"object": ["bicyclist", "bus"], "scene": ["night", "rain"]})
 FOUND = [{0, 2}, {1}, set(), {3}]
@@ -110,3 +110,12 @@ def test_a_list_of_lines_has_no_keywords(tmp_path: Path) -> None:
     (tmp_path / "queries.txt").write_text("cyclist\n", encoding="utf-8")
     with pytest.raises(DataError, match="no keywords"):
         read_labelled_texts(tmp_path / "queries.txt", VOCABULARY)
+
+
+def test_the_best_method_in_a_sentence() -> None:
+    half, whole = quality(FOUND, GIVEN), quality(GIVEN, GIVEN)
+    sentence = summarize_quality({"exact": half, "embedding": whole})
+    assert sentence.startswith("embedding maps best: F1 1.000 (precision 1.000, recall 1.000) over 4 texts")
+    assert sentence.endswith(f"then exact {half.f1:.3f}.")
+    assert summarize_quality({"exact": half}).startswith(f"exact has F1 {half.f1:.3f}")
+    assert "undefined" in summarize_quality({"exact": quality([set()], [set()])})

@@ -628,3 +628,12 @@ def test_categories_of_the_sample_are_found_as_its_makers_meant_them(sample: Lab
     assert below == {"q54"}  # swim shorts are meant as swimwear, and read as shorts
     own = label(read_catalogue(SAMPLE / "catalogue.jsonl"), sample.queries, own_category=True).frame()
     assert meant.join(own, on=("query_id", "item_id"), how="anti").is_empty()
+
+
+def test_how_much_is_relevant_in_a_sentence(tmp_path: Path) -> None:
+    labels = labelled(tmp_path, ITEMS, "red dress", "spaceship")
+    relevant = sum(grade >= 2 for grade in grades(labels).values())
+    (sentence,) = [labels.sentence]
+    assert sentence.startswith(f"{relevant} pair") and "2 queries × 5 items" in sentence
+    assert "1 query has none" in sentence
+    assert "every query has one" in labelled(tmp_path, ITEMS, "red dress").sentence

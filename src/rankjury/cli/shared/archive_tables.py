@@ -26,9 +26,9 @@ from rankjury.reporting.tables.differences import (
 )
 from rankjury.reporting.writers.gate import verdict_counts, verdicts_table
 from rankjury.stats.formatting import format_value, interval_decimals
-from rankjury.tracking.archive.compare import RunComparison
-from rankjury.tracking.archive.files import HASH_SHOWN, display_time
-from rankjury.tracking.archive.history import Series, SeriesStep, legend_lines
+from rankjury.tracking.archive.compare import MOST_NAMED, RunComparison
+from rankjury.tracking.archive.files import HASH_SHOWN, display_time, shows_seconds
+from rankjury.tracking.archive.history import Series, SeriesStep, legend_lines, summarize_series
 from rankjury.tracking.archive.listing import UnreadableRun
 from rankjury.tracking.archive.run import ArchivedRun
 
@@ -37,6 +37,8 @@ _INPUTS_SHOWN = 20
 _CHANGES_SHOWN = 25
 _ROWS_ALONE, _ROWS_OF_MANY = 20, 8
 _CAUSES_SHOWN = 4
+_SENTENCES = 3
+"""Systems whose history is told in a sentence at the top."""
 _HEIGHT, _MARGIN = 7, 9
 _FEWEST_DRAWN = 3
 
@@ -61,6 +63,8 @@ class History:
 def print_history(history: History) -> None:
     screen = console()
     screen.print(f"{history.plan}: {plural(len(history.runs), 'run', 'runs')}")
+    for series, steps in history.series[:_SENTENCES]:
+        screen.print(summarize_series(series, steps, history.baseline))
     for series, steps in history.series:
         screen.print(f"\n{series.measure} of {series.system}")
         for line in chart_lines(series, steps, screen.width):
@@ -75,10 +79,11 @@ def _print_rows(history: History, series: Series, steps: Sequence[SeriesStep]) -
     shown = _ROWS_ALONE if len(history.series) == 1 else _ROWS_OF_MANY
     points = series.points if history.whole else series.points[-shown:]
     step_at = {step.after.name: step for step in steps}
+    seconds = shows_seconds(point.time for point in points)
     rows: list[list[str | TableCell]] = []
     for point in points:
         run, step = history.by_name[point.run], step_at.get(point.run)
-        time, verdict = display_time(point.time), run.verdict or ""
+        time, verdict = display_time(point.time, seconds=seconds), run.verdict or ""
         value = f"{point.mean_shown} {point.ci_shown}".strip()
         change = TableCell(point.change_shown, step.verdict if step else "")
         marks = [*(["step"] if step else []), *(["baseline"] if run.name == history.baseline else [])]
@@ -189,6 +194,8 @@ def print_run(run: ArchivedRun, *, is_baseline: bool) -> None:
     about += [f"commit {run.commit}"] if run.commit else []
     about += [f"the same plan and inputs as {manifest['same_inputs_as']}"] if manifest.get("same_inputs_as") else []
     _print_text(" · ".join(about))
+    for line in report.summary:
+        _print_text(line)
     gate = report.section(Gate)
     if gate is not None:
         print()
@@ -263,14 +270,19 @@ def format_size(octets: int) -> str:
 
 def print_compared(compared: RunComparison, baselines: Mapping[str, str]) -> None:
     """Print two runs: what changed, every system beside itself, the queries that lost most, verdicts."""
+    for line in compared.summary:
+        _print_text(line)
+    print()
+    seconds = shows_seconds([compared.before.time, compared.after.time])
     for word, run in (("before", compared.before), ("after", compared.after)):
         mark = " (baseline)" if baselines.get(run.plan) == run.name else ""
-        console().print(f"{word:<6}  {display_time(run.time)}  {run.name}{mark}")
-    print("\nWhat changed")
+        console().print(f"{word:<6}  {display_time(run.time, seconds=seconds)}  {run.name}{mark}")
     causes = [str(cause) for cause in compared.changed]
-    more = [f"… {len(causes) - _CHANGES_SHOWN} more: --json has them"] if len(causes) > _CHANGES_SHOWN else []
-    for line in [*causes[:_CHANGES_SHOWN], *more] or ["nothing that is known of"]:
-        _print_text(line, indent="  ")
+    if len(causes) > MOST_NAMED:  # fewer are all in the summary
+        print("\nWhat changed")
+        more = [f"… {len(causes) - _CHANGES_SHOWN} more: --json has them"] if len(causes) > _CHANGES_SHOWN else []
+        for line in [*causes[:_CHANGES_SHOWN], *more]:
+            _print_text(line, indent="  ")
     for label, comparisons in groupby(compared.comparisons, key=lambda comparison: comparison.measure):
         table = before_after_table(list(comparisons), compared.resampling.level, ("before", "after"))
         print()

@@ -169,8 +169,10 @@ def _from_plan(checked: "CheckedPlan", system: str | None, measure: str | None, 
 def _show(tuning: "Tuning") -> None:
     from rankjury.reporting.console import console, print_rows
     from rankjury.retrieval.fusion.fusion import METHODS
-    from rankjury.stats.formatting import format_difference, format_estimate, format_p, format_percent
+    from rankjury.stats.formatting import format_estimate, format_percent
 
+    out = console()
+    out.print(f"{tuning.sentence}\n")
     n, has_c = len(tuning.systems), METHODS.get(tuning.best.method).has_c
     rows = [[f"{name} alone", "", "", format_estimate(estimate)] for name, estimate in tuning.alone.items()]
     for title, fusion, estimate in (
@@ -186,12 +188,7 @@ def _show(tuning: "Tuning") -> None:
     rows.append([f"tuned, held out ({len(tuning.chosen)} folds)", "by fold", by_fold, format_estimate(tuning.held_out)])
     level = format_percent(tuning.resampling.level)
     print_rows(["fusion", "weights", "c", f"{tuning.measure} [{level}]"], rows, text=(0, 1))
-    comparison = tuning.comparison
-    out = console()
     tried = f"{plural(tuning.tried, 'setting', 'settings')} of {tuning.best.method} tried"
     out.print(f"weights of {', '.join(tuning.systems)}; {tried}")
-    p_value = format_p(comparison.p, at_floor=comparison.at_floor)
-    out.print(f"held out − equal: {format_difference(comparison.difference, comparison.ci)}, p {p_value}")
-    out.print(f"{tuning.verdict[0].upper()}{tuning.verdict[1:]}.")
     if tuning.remark:
         out.print(f"Note: {tuning.remark}.")

@@ -269,6 +269,7 @@ def _print_trials(tuning: "ModelTuning") -> None:
     from rankjury.stats.formatting import format_difference, format_estimate, format_p, format_percent
 
     out = console()
+    out.print(f"{tuning.sentence}\n", markup=False)
     resumed = sum(trial.resumed for trial in tuning.trials)
     kept = f", {resumed:,} of them made before" if resumed else ""
     out.print(
@@ -299,7 +300,6 @@ def _print_trials(tuning: "ModelTuning") -> None:
             difference = format_difference(comparison.difference, comparison.ci)
             p = format_p(comparison.p_holm, at_floor=comparison.at_floor)
             out.print(f"best − {other}: {difference}, p {p} (Holm)")
-    out.print(f"{tuning.verdict[0].upper()}{tuning.verdict[1:]}.")
     extensions = tuning.search.get("extensions", 0)
     after = f" after {extensions} extensions of the grid" if extensions else ""
     hint = "" if extensions else f"; --extend tries {'them' if len(tuning.edges) > 1 else 'it'}"

@@ -5,6 +5,7 @@ resolved in one place for all methods (``resolve_candidates``). Each keyword of 
 method; each dropped candidate has the reason.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -12,6 +13,7 @@ from typing import Any, Protocol
 
 from rankjury.core.progress import NO_PROGRESS, Progress
 from rankjury.core.registry import Registry
+from rankjury.core.text import join_names, plural
 from rankjury.core.validation import Record, check_arguments
 from rankjury.errors import DataError, UnknownName, UsageError
 from rankjury.labeling.keywords.annotations import Keyword, Vocabulary
@@ -65,6 +67,19 @@ class Extraction(Record):
     def numbers(self, vocabulary: Vocabulary) -> tuple[int, ...]:
         """Return the keyword numbers in a vocabulary, sorted."""
         return tuple(sorted(vocabulary.number_of[keyword] for keyword in self.keywords))
+
+
+def summarize_mapping(method: str, extractions: Sequence[Extraction]) -> str:
+    """Return how many texts a method found keywords for and which are most frequent, as a sentence."""
+    mapped = sum(bool(extraction.mapped) for extraction in extractions)
+    counts = Counter(keyword.name for extraction in extractions for keyword in extraction.keywords)
+    texts = plural(len(extractions), "text", "texts")
+    if not mapped:
+        return f"No keyword by {method} in {texts}."
+    if len(extractions) == 1:
+        return f"{plural(len(counts), 'keyword', 'keywords')} by {method}: {join_names(counts)}."
+    names = [name for name, _ in sorted(counts.items(), key=lambda entry: (-entry[1], entry[0]))]
+    return f"{mapped:,} of {texts} have a keyword by {method}; most frequent: {join_names(names[:3])}."
 
 
 @dataclass(frozen=True)

@@ -4,12 +4,13 @@ Labelled texts are rows such as ``{"query_id": "t01", "text": "…", "keywords":
 """
 
 from collections import Counter
-from collections.abc import Sequence, Set as AbstractSet
+from collections.abc import Mapping, Sequence, Set as AbstractSet
 from dataclasses import dataclass
-from math import fsum, nan
+from math import fsum, isnan, nan
 from pathlib import Path
 from typing import Any
 
+from rankjury.core.text import plural
 from rankjury.core.validation import Record
 from rankjury.errors import DataError
 from rankjury.io.attributes import is_query_lines
@@ -39,6 +40,20 @@ class MappingQuality(Record):
     right: int
     found: int
     given: int
+
+
+def summarize_quality(measured: Mapping[str, MappingQuality]) -> str:
+    """Return which method maps texts best, by F1, as a sentence."""
+    known = {name: quality for name, quality in measured.items() if not isnan(quality.f1)}
+    texts = plural(next(iter(measured.values())).n, "text", "texts")
+    if not known:
+        return f"No keyword was given or found in {texts}: the quality is undefined."
+    best, *others = sorted(known, key=lambda name: -known[name].f1)
+    quality = known[best]
+    about = f"F1 {quality.f1:.3f} (precision {quality.precision:.3f}, recall {quality.recall:.3f}) over {texts}"
+    if not others:
+        return f"{best} has {about}."
+    return f"{best} maps best: {about}; then {', '.join(f'{name} {known[name].f1:.3f}' for name in others)}."
 
 
 @dataclass(frozen=True)

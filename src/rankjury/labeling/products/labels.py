@@ -18,7 +18,7 @@ import numpy as np
 import polars as pl
 
 from rankjury.core.convert import GRADE, ITEM, QUERY, gold_from_frame
-from rankjury.core.text import FORMULA_START
+from rankjury.core.text import FORMULA_START, plural
 from rankjury.core.types import Bools, Gold, Ints
 from rankjury.core.validation import check_arguments
 from rankjury.errors import DataError, UsageError, guard_reading
@@ -198,6 +198,16 @@ class Labels:
 
     def __len__(self) -> int:
         return self.found.filter(pl.col(GRADE) > 0).height
+
+    @property
+    def sentence(self) -> str:
+        """How many pairs were graded, how many are relevant, and how many queries have nothing relevant."""
+        relevant = self.found.filter(pl.col(GRADE) >= RELEVANT_FROM).height
+        queries = plural(self.queries.height, "query", "queries")
+        items = plural(len(self.items), "item", "items")
+        bare = len(self.without_relevant)
+        none = f"; {plural(bare, 'query has', 'queries have')} none" if bare else "; every query has one"
+        return f"{plural(relevant, 'pair is', 'pairs are')} relevant (grade 2 or 3) of {queries} × {items}{none}."
 
     def __repr__(self) -> str:
         return f"Labels({self.queries.height:,} queries × {len(self.items):,} items, {len(self):,} above grade 0)"

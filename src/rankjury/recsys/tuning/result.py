@@ -20,6 +20,7 @@ from rankjury.recsys.tuning.search import GridEdge, SearchSpace, grid_edges
 from rankjury.retrieval.bench.grid import format_params
 from rankjury.stats.comparison import Comparison, PairedValues, compare_pairs, correct_p_values
 from rankjury.stats.estimates import Estimate, estimate_all
+from rankjury.stats.formatting import format_difference, format_estimate, format_p
 from rankjury.stats.resampling import Resampling, query_keys
 
 
@@ -208,6 +209,25 @@ class ModelTuning:
         if self.better:
             return "the best setting is better than those in use, on the users it was chosen on"
         return "the best setting is not shown to be better than those in use"
+
+    @property
+    def sentence(self) -> str:
+        """The best setting, and whether it is better than those in use, by how much."""
+        if self.best is None:
+            return f"{self.system}: every trial failed."
+        mean = format_estimate(self.estimates[self.best.number])
+        tried = plural(len(self.trials) - len(self.failed), "setting", "settings")
+        if self.best is self.current:
+            kept = f"keep the settings in use ({self.spelled(self.best)}), the best of {tried}"
+            return f"{self.system}: {kept}: {self.measure} {mean}."
+        sentence = f"{self.system}: the best of {tried} is {self.spelled(self.best)}, {self.measure} {mean}"
+        comparison = self.versus_current
+        if comparison is None:
+            return f"{sentence}; the settings in use failed."
+        shown = "better" if self.better else "not shown to be better"
+        difference = format_difference(comparison.difference, comparison.ci)
+        p = format_p(comparison.p_holm, at_floor=comparison.at_floor)
+        return f"{sentence}, {shown} than those in use on the {self.window} window: {difference}, p {p}."
 
     @property
     def caution(self) -> str:

@@ -18,7 +18,7 @@ _WITHIN = {True: "within", False: "beyond", None: NO_VALUE}
 _STYLES: dict[str, CellStyle] = {"within": "pass", "beyond": "fail"}
 _STANDINGS = {
     "same": "no difference",
-    "noise": "within noise: the interval holds 0",
+    "noise": "within noise: the interval includes 0",
     "real": "real: the interval excludes 0",
     "unsure": "unsure: the test cannot show it",
 }
@@ -32,6 +32,7 @@ def render(report: Report, brief: bool) -> SectionBlock | None:
         churn = [] if drift.churn is None else [_churn_line(drift.churn)]
         lines.append(f"Drift of {drift.system} since {drift.old_source}")
         lines += [f"  {line.strip()}" for line in (*churn, *_change_lines(drift), *_verdict_lines(drift))]
+        lines.append(f"  {verdict_line(drift)}")
     if not lines:
         return None
     lines.append("All of it: rankjury drift OLD NEW")
@@ -44,7 +45,7 @@ def drift_block(drift: Drift, hints: Sequence[Hint] = ()) -> SectionBlock:
     if drift.churn is not None:
         tables.append(_churn_table(drift.churn))
     lines = [*_change_lines(drift), *_verdict_lines(drift), *(f"Hint: {hint.text}" for hint in hints)]
-    title = f"{drift.system} of {drift.source} beside {drift.old_system} of {drift.old_source}"
+    title = f"{drift.system} of {drift.source} compared with {drift.old_system} of {drift.old_source}"
     return SectionBlock(title, tables, lines)
 
 
@@ -124,7 +125,7 @@ def _change_lines(drift: Drift) -> Iterator[str]:
 
 
 def _verdict_lines(drift: Drift) -> Iterator[str]:
-    """Yield what the rule and what the test says of each mean, and the verdict."""
+    """Yield what the rule and what the test says of each mean."""
     moved = {move.figure: move for move in drift.moved}
     allowed = f"±{format_percent(drift.allowed)}"
     for test in drift.tested:
@@ -133,13 +134,11 @@ def _verdict_lines(drift: Drift) -> Iterator[str]:
         joint = "and" if within is (test.standing in ("same", "noise")) else "but"
         rule = f"{_WITHIN[within]} {allowed}" if within is not None else f"not judged by {allowed}"
         yield f"{label}: {_format_relative(test)}, {rule}, {joint} {_STANDINGS[test.standing]}"
-    worst = drift.worst
-    if worst is None or not worst.change:
-        moved_most = ": no figure moved"
-    else:
-        moved_most = f": {worst.figure} moved most, {_format_change(worst).rstrip('*')}"
-    unsure = f"; an interval reaches past {allowed}" if drift.outcome == "unsure" else ""
-    yield f"{drift.outcome.upper()}{moved_most}{unsure}"
+
+
+def verdict_line(drift: Drift) -> str:
+    """Return ``FAIL: hnsw drifted from old.json: …``."""
+    return f"{drift.outcome.upper()}: {drift.sentence}"
 
 
 def drifts_to_json(drifts: Sequence[Drift], *, strict: bool) -> str:

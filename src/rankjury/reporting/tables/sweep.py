@@ -20,6 +20,8 @@ SCHEMA = "rankjury.sweeps/1"
 _MORE = ("p50", "p99", "per second")
 _OF_RECALL = 3
 """Decimals: a thousandth of recall is less than the interval of any common set of queries."""
+_MAX_SHOWN = 24
+"""Settings up to which a terminal shows all; of more only those that matter."""
 _RIVALS = 5
 """Settings that are named in a sentence; the table marks all."""
 _COSTS = {"p95": "p95", "size": "size", "build": "time to build"}
@@ -29,24 +31,34 @@ _FIGURES = (
 )
 
 
-def print_sweep(sweep: "SweepResult", by: "Cost" = "p95") -> None:
-    """Print what was measured, what was left out and why, and the cheapest setting that meets the target."""
+def print_sweep(sweep: "SweepResult", by: "Cost" = "p95", *, full: bool = False) -> None:
+    """Print the cheapest setting that meets the target, what was measured, and what was left out and why.
+
+    Of a large grid only the builds with settings on the frontier or near the target are shown, unless ``full``.
+    """
     screen = console()
+    screen.print(f"{sweep_sentence(sweep, by)}\n")
     about = f"{plural(sweep.items, 'item', 'items')}, {plural(sweep.queries, 'query', 'queries')}"
     screen.print(f"{sweep.name} ({sweep.engine}, {sweep.metric}): {about}\n")
-    print_table(sweep_table(sweep, by))
+    print_table(sweep_table(sweep, by, marked_only=not full and len(sweep.points) > _MAX_SHOWN))
     for line in (*omitted_lines(sweep), *choice_lines(sweep, by)):
         screen.print(line)
 
 
-def sweep_table(sweep: "SweepResult", by: "Cost" = "p95") -> TextTable:
-    """Return builds, and below each its searches; narrow terminals show no P50, P99 and queries per second."""
+def sweep_table(sweep: "SweepResult", by: "Cost" = "p95", *, marked_only: bool = False) -> TextTable:
+    """Return builds, and below each its searches; narrow terminals show no P50, P99 and queries per second.
+
+    ``marked_only``: only settings that are on the frontier, meet the target at the least cost, or failed.
+    """
     level = "" if sweep.level is None else f" [{format_percent(sweep.level)}]"
     header = ["setting", f"recall@{sweep.k}{level}", "p95 ms [95 %]", *_MORE, ""]
     marks = _marks(sweep, by)
     rows: list[list[str | TableCell]] = []
     before = None
-    for point in sweep.points:
+    shown = [
+        point for point in sweep.points if not marked_only or marks.get(id(point), point.status) not in ("", "pruned")
+    ]
+    for point in shown:
         if dict(point.build) != before:
             before = dict(point.build)
             same = [setting for setting in sweep.of("measured") if dict(setting.build) == before]
@@ -58,7 +70,9 @@ def sweep_table(sweep: "SweepResult", by: "Cost" = "p95") -> TextTable:
         beside = more if point.status == "measured" else [NO_VALUE] * 3
         name = f"  {point.search_title}"
         rows.append([name, _format_recall(point), _format_quantile(point.p95), *beside, TableCell(mark, style)])
-    table = make_table(header, rows, text=(0, len(header) - 1), wraps=(0,))
+    hidden = len(sweep.points) - len(shown)
+    notes = [f"… {hidden:,} more {'setting' if hidden == 1 else 'settings'} in frontier.csv"] if hidden else []
+    table = make_table(header, rows, text=(0, len(header) - 1), wraps=(0,), notes=notes)
     return replace(table, narrower=(table.without(*_MORE),))
 
 
@@ -90,25 +104,37 @@ def omitted_lines(sweep: "SweepResult") -> Iterator[str]:
         yield f"{plural(sweep.resumed, 'setting was', 'settings were')} measured by an earlier sweep"
 
 
-def choice_lines(sweep: "SweepResult", by: "Cost" = "p95") -> Iterator[str]:
-    """Yield which setting is the cheapest, or which cannot be distinguished.
+def sweep_sentence(sweep: "SweepResult", by: "Cost" = "p95") -> str:
+    """Return the answer of a sweep: the cheapest setting that meets the target, else how close the best came.
 
-    ``hnsw: the cheapest setting (by p95) with recall@10 ≥ 0.95: m=16 ef_search=32 (recall 0.97 …)``
+    ``Cheapest setting (by p95) of hnsw with recall@10 ≥ 0.95: m=16 ef_search=32 (recall 0.97 …).``
     """
+    name, frontier = sweep.name, sweep.frontier()
     if not sweep.aims:
-        return
+        if not frontier:
+            return f"No setting of {name} could be measured."
+        ends = " to ".join(_format_setting(sweep, point, by) for point in frontier[:1] + frontier[1:][-1:])
+        return f"No target was set for {name}; the frontier has {plural(len(frontier), 'setting', 'settings')}: {ends}."
     choice = sweep.cheapest(by=by)
     wanted = format_targets(sweep, choice)
     if choice.point is None:
-        yield f"{sweep.name}: nothing was measured that could meet {wanted}"
+        return f"No setting of {name} was measured that could meet {wanted}."
+    shown, cost = _format_setting(sweep, choice.point, by), _COSTS[by]
+    if choice.outcome == "sure":
+        return f"Cheapest setting (by {cost}) of {name} with {wanted}: {shown}."
+    if choice.outcome == "tied":
+        many = len(choice.rivals) + 1
+        return f"{many} settings of {name} with {wanted} cannot be distinguished by {cost}; one of them: {shown}."
+    if choice.outcome == "unsure":
+        return f"No setting of {name} surely meets {wanted}; the lowest {cost} of those whose means do: {shown}."
+    return f"No setting of {name} meets {wanted}; nearest: {shown}."
+
+
+def choice_lines(sweep: "SweepResult", by: "Cost" = "p95") -> Iterator[str]:
+    """Yield what is known beyond the answer: settings that cannot be distinguished, and how costs were compared."""
+    choice = sweep.cheapest(by=by) if sweep.aims else None
+    if choice is None or choice.point is None:
         return
-    outcome = {
-        "sure": f"the cheapest setting (by {_COSTS[by]}) with {wanted}",
-        "tied": f"one of {len(choice.rivals) + 1} settings with {wanted} that cannot be distinguished by {_COSTS[by]}",
-        "unsure": f"no setting surely has {wanted}; the lowest {_COSTS[by]} of those whose means do",
-        "none": f"no setting has {wanted}; nearest",
-    }[choice.outcome]
-    yield f"{sweep.name}: {outcome}: {_format_setting(sweep, choice.point, by)}"
     if choice.rivals:
         shown = "; ".join(_format_setting(sweep, rival, by) for rival in choice.rivals[:_RIVALS])
         more = len(choice.rivals) - _RIVALS
@@ -160,7 +186,7 @@ def sweeps_to_markdown(sweeps: Sequence["SweepResult"], by: Sequence["Cost"] = (
         # Indented by spaces that Markdown keeps.
         rows = [["\u00a0" * (len(name) - len(name.lstrip())) + name.lstrip(), *cells] for name, *cells in table.texts]
         lines += [f"### {escape_markdown(sweep.name)}: recall@{sweep.k} and latency", ""]
-        lines += markdown_table(make_table(table.columns, rows))
+        lines += [escape_markdown(sweep_sentence(sweep, cost)), "", *markdown_table(make_table(table.columns, rows))]
         remarks = [*omitted_lines(sweep), *choice_lines(sweep, cost)]
         lines += ["", *(f"- {escape_markdown(line)}" for line in remarks), ""]
     return "\n".join(lines)

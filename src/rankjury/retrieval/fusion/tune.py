@@ -18,6 +18,7 @@ from rankjury.retrieval.fusion.align import Aligned
 from rankjury.retrieval.fusion.fusion import METHODS, Fusion
 from rankjury.stats.comparison import Comparison, PairedValues, compare_pairs, correct_p_values
 from rankjury.stats.estimates import Estimate, estimate_all, to_mean_scale
+from rankjury.stats.formatting import format_difference, format_p
 from rankjury.stats.resampling import Keys, Resampling, query_keys
 
 TUNING_SCHEMA = "rankjury.tuning/1"
@@ -65,6 +66,20 @@ class Tuning:
             return "tuned weights are worse than equal weights on held-out queries: keep equal weights"
         simplest = "equal weights" if self.with_current is None else "equal weights, or those in use"
         return f"tuned weights are not shown to be better than equal weights: keep {simplest}"
+
+    @property
+    def sentence(self) -> str:
+        """Whether the best weights beat equal weights on held-out queries, by how much, and what to use."""
+        weights = zip(self.systems, self.best.weights_of(len(self.systems)), strict=True)
+        spelled = ", ".join(f"{name} {weight:.3g}" for name, weight in weights)
+        constant = f"; c {self.best.c:g}" if METHODS.get(self.best.method).has_c else ""
+        comparison = self.comparison
+        difference = format_difference(comparison.difference, comparison.ci)
+        p = f"p {format_p(comparison.p, at_floor=comparison.at_floor)}"
+        text = f"{self.verdict[0].upper()}{self.verdict[1:]}"
+        head, colon, advice = text.partition(": ")
+        best = f"best: {spelled}{constant}" if self.better else f"best in sample: {spelled}{constant}"
+        return f"{head}: {self.measure} {difference}, {p}; {best}{f'; {advice}' if colon else ''}."
 
     @property
     def remark(self) -> str:

@@ -1,20 +1,23 @@
 """Comparison of two archived runs, query by query."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
+from rankjury.core.text import join_names
 from rankjury.errors import DataError, UnknownName
 from rankjury.evaluation.gate import Gate
 from rankjury.evaluation.paired import Change, Move, compare_scores, largest_drops, pair_scores
 from rankjury.evaluation.provenance import ManifestDifference, differences_between
 from rankjury.evaluation.query_lists import Answers
+from rankjury.evaluation.summary import describe_comparison
 from rankjury.stats.comparison import Comparison, PairedValues
 from rankjury.stats.resampling import Resampling
 from rankjury.tracking.archive.run import ArchivedRun
 
 DIFF_SCHEMA = "rankjury.diff/1"
 _LOSSES = 5
+MOST_NAMED = 3
 
 
 @dataclass(frozen=True)
@@ -35,6 +38,31 @@ class RunComparison:
     """Queries of each system that lost most, under the first measure."""
     verdicts: tuple[dict[str, Any], ...]
     """Targets whose verdict changed: target, system, before and after."""
+
+    @property
+    def summary(self) -> tuple[str, ...]:
+        """Whether the later run is better under the first measure, by how much, and what changed in its inputs."""
+        lines = []
+        first = self.comparisons[0].measure if self.comparisons else None
+        tests = sum(comparison.tested for comparison in self.comparisons)
+        unit, level = self.after.report.unit, self.resampling.level
+        same = []
+        for comparison in self.comparisons:
+            if comparison.measure != first:
+                continue
+            if comparison.equal == comparison.n and comparison.n and not comparison.whole:
+                same.append(comparison.system)
+            else:
+                now = replace(comparison, system=f"{comparison.system} now", baseline="before")
+                lines.append((-abs(comparison.gain), describe_comparison(now, level, unit, tests)))
+        texts = [text for _, text in sorted(lines)]
+        if same:
+            systems = join_names(same, MOST_NAMED)
+            texts.append(f"The same as before on all {self.queries['common']:,} {unit[1]} under {first}: {systems}.")
+        causes = [str(cause) for cause in self.changed]
+        more = f"; {len(causes) - MOST_NAMED} more" if len(causes) > MOST_NAMED else ""
+        named = f"Changed: {'; '.join(causes[:MOST_NAMED])}{more}."
+        return (*texts, named if causes else "Nothing that is known of changed.")
 
     def to_json(self) -> dict[str, Any]:
         return {

@@ -7,7 +7,7 @@ import errno
 import os
 import re
 import stat
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -72,9 +72,15 @@ def format_time(moment: datetime) -> str:
     return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-def display_time(text: str) -> str:
-    """Return a time for people: ``2026-11-17 05:09``."""
-    return text[:16].replace("T", " ")
+def display_time(text: str, *, seconds: bool = False) -> str:
+    """Return a time for people: ``2026-11-17 05:09``, or with seconds."""
+    return text[: 19 if seconds else 16].replace("T", " ")
+
+
+def shows_seconds(times: Iterable[str]) -> bool:
+    """Return whether two of these times share a minute, so that seconds are needed to distinguish them."""
+    minutes = [display_time(time) for time in times]
+    return len(set(minutes)) < len(minutes)
 
 
 def is_settled(changed: int) -> bool:

@@ -28,6 +28,7 @@ from rankjury.errors import UnknownName
 from rankjury.evaluation.provenance import ManifestDifference, differences_between
 from rankjury.stats.formatting import NO_VALUE, format_difference, format_interval, format_value, interval_decimals
 from rankjury.stats.resampling import Bounds
+from rankjury.tracking.archive.files import display_time
 from rankjury.tracking.archive.run import ArchivedRun
 
 if TYPE_CHECKING:
@@ -209,6 +210,41 @@ class SeriesStep:
         values = {name: getattr(self.step, name) for name in ("index", "before", "after", "difference", "z", "beyond")}
         changed = [difference.to_json() for difference in self.changed]
         return {"run": self.after.name, "run_before": self.before.name, **values, "changed": changed}
+
+
+def summarize_series(series: Series, steps: Sequence[SeriesStep], baseline: str | None = None) -> str:
+    """Return where a measure is now compared with the first, the previous and the baseline run, and its last step.
+
+    ``dense: ndcg@10 is 0.655 [0.61, 0.70], +0.043 since the first of 9 runs, …; last step at …``
+    """
+    known = [point for point in series.points if point.mean is not None]
+    if not known:
+        return f"{series.system}: {series.measure} is undefined in every run."
+    last = known[-1]
+    assert last.mean is not None
+    now = f"{series.system}: {series.measure} is {last.mean_shown}{f' {last.ci_shown}' if last.ci_shown else ''}"
+    if len(series.points) == 1:
+        return f"{now}; there is one run, and nothing to compare it with."
+    if series.points[-1].mean is None:
+        now = f"{now} in the last run where it is defined"
+    earlier = {"the previous run": known[-2]} if len(known) > 1 else {}
+    if len(known) > 2:
+        earlier = {f"the first of {len(series.points)} runs": known[0], **earlier}
+    of_baseline = next((point for point in known[:-1] if point.run == baseline), None)
+    if of_baseline is not None:
+        earlier["the baseline"] = of_baseline
+    decimals = interval_decimals(last.ci)
+    changes = []
+    for name, point in earlier.items():
+        if point.convention == last.convention and point.mean is not None:
+            changes.append(f"{format_difference(last.mean - point.mean, None, decimals=decimals)} since {name}")
+        else:
+            changes.append(f"not comparable with {name} (other conventions)")
+    if not steps:
+        return f"{now}, {', '.join(changes)}; no step." if changes else f"{now}."
+    step = steps[-1]
+    many = f"{len(steps)} steps, the last" if len(steps) > 1 else "step"
+    return f"{now}, {', '.join(changes)}; {many} at {display_time(step.after.time)}: {step.levels_shown}."
 
 
 def build_series(runs: Sequence[ArchivedRun], measures: Sequence[str], systems: Sequence[str]) -> list[Series]:
