@@ -82,6 +82,7 @@ def test_json_tells_all(rankjury: Rankjury) -> None:
         "n": QUERIES // 2,
         "relative": False,
         "wanted": "at least 0.5",
+        "queries_needed": None,
     }
 
 
@@ -98,7 +99,8 @@ def test_files_and_their_report_agree(rankjury: Rankjury) -> None:
     [
         ("rr drop <= 0.005", "fail"),
         ("rr drop <= 0.9", "pass"),
-        ("rr drop <= 0.37", "unsure"),
+        ("rr drop <= 0.37", "fail"),
+        ("rr drop <= 0.38", "unsure"),
         ("rr drop <= 5 %", "fail"),
         ("rr drop < 90%", "pass"),
         ("rr gain >= 0", "fail"),
@@ -268,9 +270,23 @@ def test_the_first_file_is_not_left_when_the_second_cannot_be_written(rankjury: 
 
 def test_failures_come_first_and_the_sum_last(rankjury: Rankjury) -> None:
     put_targets(PASS, UNSURE, FAIL)
-    lines = rankjury(*GATE, *FILES).out.splitlines()
-    assert [line.split()[0] for line in lines[2:5]] == ["FAIL", "UNSURE", "PASS"]
-    assert lines[-1] == "1 fail · 1 unsure · 1 pass"
+    outcome = rankjury(*GATE, *FILES)
+    lines = outcome.out.splitlines()
+    assert "1 of 3 targets failed, 1 is unsure" in lines[0]
+    words = [line.split()[0] for line in lines[1:] if line]
+    assert [word for word in words if word.isupper()] == ["FAIL", "UNSURE", "PASS"]
+    assert "would decide" in outcome.out
+    assert "4" in lines[-1]
+
+
+@pytest.mark.parametrize(("options", "code"), [((), 4), (("--lenient",), 0), (("--lenient", "--strict"), 5)])
+def test_a_value_beyond_the_limit(rankjury: Rankjury, options: tuple[str, ...], code: int) -> None:
+    """0.708 is below 0.72, which its interval holds."""
+    put_targets("rr >= 0.72")
+    outcome = rankjury(*GATE, *FILES, *options)
+    assert outcome.code == code
+    assert outcome.out.startswith("FAIL" if code == 4 else "UNSURE")
+    assert ("exit code" in outcome.out) and str(code) in outcome.out.splitlines()[-1]
 
 
 @pytest.mark.parametrize("systems", [1, 3])
@@ -281,7 +297,7 @@ def test_everything_fits_80_columns(rankjury: Rankjury, systems: int, name: str,
     runs = [put_run(f"{name}-{n}.trec", RANKS) for n in range(systems)]
     out = rankjury(*GATE, "g.qrels", "old.trec", *runs, "-b", "old").out
     check_width(out)
-    assert [out.count(word) for word in ("FAIL", "UNSURE", "PASS")] == [systems] * 3
+    assert [out.count(word) for word in ("FAIL", "UNSURE", "PASS")] == [systems] * 3, out
     assert out.count("0.708 [0.") == 2 * systems and out.count("0.95") == systems
 
 

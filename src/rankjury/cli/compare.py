@@ -32,6 +32,7 @@ def compare_command(
     k: options.CutoffsOption = None,
     output: options.OutputOption = None,
     as_json: options.JsonOption = False,
+    full: options.FullOption = False,
     detect: Annotated[
         float, typer.Option(help="Say how many queries it takes to show such a difference.", rich_help_panel=RESAMPLING)
     ] = 0.01,

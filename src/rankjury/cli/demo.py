@@ -8,8 +8,15 @@ from typing import Annotated, Any
 
 import typer
 
-from rankjury.cli.shared.console import say, show_progress, warn
-from rankjury.cli.shared.options import AnnotationOptions, QuietOption, ScoringOptions, assess_files, expand_options
+from rankjury.cli.shared.console import say, show_progress, show_report, warn, warn_of
+from rankjury.cli.shared.options import (
+    AnnotationOptions,
+    FullOption,
+    QuietOption,
+    ScoringOptions,
+    assess_files,
+    expand_options,
+)
 from rankjury.errors import DataError, MissingExtra, UsageError
 
 GROUP = "Look up"
@@ -32,6 +39,8 @@ EPILOG = (
 )
 _PAGE_FOLDER = Path("rankjury-demo")
 _PICTURE = "recommenders.png"
+_LINES = 36
+"""Lines of all reports of a demo that runs several plans, or says more around its report."""
 _SYNTHETIC = """\
 The log is synthetic: users, movies and ratings are drawn from a seed. The
 numbers show what is reported, not which recommender is better.
@@ -72,6 +81,7 @@ def demo_command(
     vectors: Annotated[
         str | None, typer.Option(metavar="FILE", help="With --data of driving: the clips' vectors.")
     ] = None,
+    full: FullOption = False,
     quiet: QuietOption = False,
 ) -> None:
     """Try rankjury on bundled data.
@@ -111,8 +121,6 @@ def demo_command(
 
 
 def _helpdesk(folder: Path, keep: Path | None) -> None:
-    from rankjury.reporting.console import print_report
-
     scoring = ScoringOptions(
         slices=[f"{folder / 'queries.jsonl'}:type"],
         names=f"{folder / 'documents.jsonl'}:title",
@@ -124,8 +132,8 @@ def _helpdesk(folder: Path, keep: Path | None) -> None:
     report = replace(report, provenance={"name": "40 questions to a help desk"})
     print("40 questions to a help desk of 90 articles, graded 0 to 3:\n")
     shown = replace(report, queries=replace(report.queries, names={})) if report.queries else report
-    print_report(shown, omit=("headline",))
-    warn(report.warning_lines)
+    show_report(shown, omit=("headline",))
+    warn_of(report)
     if keep is None:
         from rankjury.reporting.writers.html import to_html
 
@@ -235,7 +243,7 @@ def _run_plans(folder: Path, sample: Sample, output: Path) -> None:
         command = f'rankjury keywords "guy on a bike" --vocabulary {place}/clips.csv --synonyms {place}/synonyms.toml'
         plans = {"rankjury.toml": None, "clips.toml": f"Next: {again}{command}"}
     for plan, next_step in plans.items():
-        run_and_print(str(folder / plan), output, next_step=next_step)
+        run_and_print(str(folder / plan), output, next_step=next_step, lines=_LINES // len(plans))
 
 
 def _user_clips(path: Path, annotations: AnnotationOptions, vectors: str | None, output: Path | None) -> None:

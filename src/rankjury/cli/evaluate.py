@@ -39,6 +39,7 @@ def evaluate_command(
     ] = None,
     output: options.OutputOption = None,
     as_json: options.JsonOption = False,
+    full: options.FullOption = False,
     no_ci: Annotated[
         bool, typer.Option("--no-ci", help="Means only, without intervals.", rich_help_panel=RESAMPLING)
     ] = False,

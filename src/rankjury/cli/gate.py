@@ -17,6 +17,7 @@ from rankjury.cli.shared.console import (
     check_folder,
     check_standard_input,
     ignore_broken_pipe,
+    is_full,
     print_json,
     say,
     warn,
@@ -41,8 +42,9 @@ EPILOG = (
     "  [[target]]\n\n"
     '  require = "ndcg@10 >= 0.75"\n\n'
     '  slice = "lang=fr"\n\n'
-    "A target passes when its whole interval holds, fails when none of it does, and is unsure between. "
-    "Exit code: 0 passed (or unsure), 4 a target failed, 5 unsure under --strict."
+    "PASS: the whole interval holds. FAIL: the value itself is beyond the limit; with --lenient only where no part "
+    "of the interval holds. UNSURE: the value holds, but its interval crosses the limit; more queries would decide.\n\n"
+    "Exit code: 4 if a target failed; 0 if all passed or some are unsure; with --strict 5 if one is unsure."
 )
 
 
@@ -58,11 +60,13 @@ def gate_command(
     scoring: options.ScoringOptions,
     baseline: options.BaselineOption = None,
     strict: options.StrictOption = False,
+    lenient: options.LenientOption = False,
     output: Annotated[
         list[Path] | None,
         typer.Option("--output", "-o", metavar="FILE", help="Write the verdicts: .xml (JUnit), .md, .json; repeat it."),
     ] = None,
     as_json: options.JsonOption = False,
+    full: options.FullOption = False,
 ) -> None:
     """Check targets: exit code 4 if one fails, for CI.
 
@@ -70,13 +74,8 @@ def gate_command(
     """
     from rankjury.evaluation.targets import parse_targets
     from rankjury.io.source import Source
-    from rankjury.reporting.writers.gate import (
-        check_gate_suffix,
-        gate_to_json,
-        gate_to_markdown,
-        print_gate,
-        write_gates,
-    )
+    from rankjury.reporting.console import print_gate
+    from rankjury.reporting.writers.gate import check_gate_suffix, gate_to_json, gate_to_markdown, write_gates
 
     check_distinct_outputs(output or ())
     for path in output or ():
@@ -95,7 +94,7 @@ def gate_command(
             item_slices=[*(_beside(targets, text) for text in asked.item_slices), *(scoring.item_slices or ())],
         )
         gate, warnings = _check_files(asked, targets, files, chosen, scoring)
-    gate = replace(gate, strict=strict)
+    gate = gate.judged(strict=strict, lenient=lenient)
     write_gates(gate, output or [])
     summary = os.environ.get("GITHUB_STEP_SUMMARY")
     if summary:
@@ -167,4 +166,5 @@ def _check_files(
     measures = target_measures(asked.targets, [name for _, name, _ in scoring.figures()], targets) or None
     report = options.assess_files(gold, runs, measures, scoring.resampling(), scoring, named)
     report = replace(report, source=", ".join(runs))
-    return check_targets(asked.targets, report, other), report.warning_lines
+    warnings = report.warning_lines if is_full() else report.warning_groups
+    return check_targets(asked.targets, report, other), warnings

@@ -15,9 +15,20 @@ from rankjury.cli.shared.console import (
     say,
     say_own_item,
     show_progress,
+    show_report,
     warn,
+    warn_of,
 )
-from rankjury.cli.shared.options import PLAN_FILE, DsnOption, JsonOption, PlanArgument, QuietOption, StrictOption
+from rankjury.cli.shared.options import (
+    PLAN_FILE,
+    DsnOption,
+    FullOption,
+    JsonOption,
+    LenientOption,
+    PlanArgument,
+    QuietOption,
+    StrictOption,
+)
 from rankjury.errors import DataError
 
 if TYPE_CHECKING:
@@ -45,10 +56,12 @@ def run_command(
         Path | None, typer.Option("--output", "-o", metavar="DIR", help="Write the plan's outputs into this folder.")
     ] = None,
     strict: StrictOption = False,
+    lenient: LenientOption = False,
     dsn: DsnOption = None,
     archive: ArchiveOption = None,
     no_archive: Annotated[bool, typer.Option("--no-archive", help="Do not keep the run.")] = False,
     as_json: JsonOption = False,
+    full: FullOption = False,
     quiet: QuietOption = False,
 ) -> None:
     """Run a plan: rank, score, compare, check targets.
@@ -59,7 +72,7 @@ def run_command(
         hint = "rankjury init writes a plan; rankjury demo movies shows one at work."
         raise DataError("no such file", where=plan, hint=hint)
     kept = None if no_archive else open_archive(archive)
-    run_and_print(plan, output, strict=strict, as_json=as_json, dsn=dsn, archive=kept)
+    run_and_print(plan, output, strict=strict, lenient=lenient, as_json=as_json, dsn=dsn, archive=kept)
 
 
 def run_and_print(
@@ -67,16 +80,18 @@ def run_and_print(
     output: Path | None,
     *,
     strict: bool = False,
+    lenient: bool = False,
     as_json: bool = False,
     next_step: str | None = "",
     list_files: bool = True,
+    lines: int | None = None,
     dsn: str | None = None,
     archive: "Archive | None" = None,
 ) -> None:
     """Run a plan, write its files, and print its report, warnings and what to do next.
 
     A plan that is given by its content has paths relative to the current folder. The empty ``next_step`` is the default
-    hint at the end, None is none.
+    hint at the end, None is none. ``lines``: of the report that are printed, where it is not a screen.
     """
     from rankjury.plan.parse import check_plan, read_plan
     from rankjury.plan.run import run_checked_plan
@@ -88,7 +103,7 @@ def run_and_print(
 
         checked = on_database(checked, dsn)
     with show_progress() as progress:
-        result = run_checked_plan(checked, output, archive=archive, strict=strict, progress=progress)
+        result = run_checked_plan(checked, output, archive=archive, strict=strict, lenient=lenient, progress=progress)
     gate = result.gate
     for note in result.notes:
         say(note)
@@ -96,8 +111,8 @@ def run_and_print(
         if as_json:
             print_json((result.report if gate is None else result.report.with_sections(gate)).to_json())
         else:
-            show(result.report, gate, checked.plan.name)
-    warn([*result.report.warning_lines, *(gate.notes if gate is not None else ())])
+            show(result.report, gate, checked.plan.name, lines)
+    warn_of(result.report, gate.notes if gate is not None else ())
     # Say of systems whose queries are their items whether these find themselves.
     default = getattr(checked.plan.gold, "exclude_self", None)
     settings = {
@@ -138,11 +153,10 @@ def run_and_print(
         raise typer.Exit(code)
 
 
-def show(report: "Report", gate: "Gate | None", name: str | None) -> None:
+def show(report: "Report", gate: "Gate | None", name: str | None, lines: int | None = None) -> None:
     """Print the report and the verdicts on standard output."""
     from rankjury.core.text import plural
-    from rankjury.reporting.console import print_report
 
     about = f"{plural(report.n_queries, *report.unit)}, {plural(len(report.systems), 'system', 'systems')}"
     print_line(f"{name}: {about}\n" if name else f"{about[0].upper()}{about[1:]}\n")
-    print_report(report if gate is None else report.with_sections(gate))
+    show_report(report if gate is None else report.with_sections(gate), lines=lines)

@@ -126,6 +126,7 @@ def gate(
     *targets: str | Path | Target,
     baseline: str | Report | Path | None = None,
     strict: bool = False,
+    lenient: bool = False,
 ) -> Gate:
     """Check a report against targets: pass, fail, or unsure.
 
@@ -134,6 +135,8 @@ def gate(
         *targets: Targets such as ``"ndcg@10 >= 0.85"``, or paths of files with targets.
         baseline: A system of the report, another Report, or the path of a saved one, for targets on a difference.
         strict: Whether an unsure gate is false and has the exit code 5, as with ``rankjury gate --strict``.
+        lenient: Whether a target fails only where no part of its interval holds; by default it fails where the value
+            itself is beyond the limit.
 
     Returns:
         A Gate. It is true where ``rankjury gate`` would exit with 0: false where a target failed; where one is unsure,
@@ -157,7 +160,7 @@ def gate(
     checked = _report(report)
     named = isinstance(baseline, str) and (baseline in checked.systems or not looks_like_report(baseline))
     other = baseline if baseline is None or (named and isinstance(baseline, str)) else _report(baseline)
-    return replace(check_targets(asked, checked, other), strict=strict)
+    return check_targets(asked, checked, other, strict=strict, lenient=lenient)
 
 
 def _gold(data: Any) -> Gold:

@@ -115,7 +115,8 @@ class Findings:
                 count=self.missing,
             )
         if self.extra:
-            text = f"{plural(self.extra, 'retrieved {query} has', 'retrieved {queries} have')} no gold: not counted"
+            text = f"{plural(self.extra, 'retrieved {query} has', 'retrieved {queries} have')} no gold: not counted; "
+            text += "judge them, or leave them out of the run"
             yield ReportWarning(text, code="extra-queries", count=self.extra)
         yield from self._warn_of_empty([measure for measure in measures if measure.metric.needs_relevant])
         if self.dropped:
@@ -170,17 +171,19 @@ class Findings:
             yield ReportWarning(text, code="nothing-relevant", count=empty)
 
     def _warn_of_cuts(self) -> Iterator[ReportWarning]:
-        shares = {}
+        shares, largest = {}, 0.0
         for k, (retrieved, judged, _) in self.cuts.items() if not self.closed else ():
             share = 1 - judged / retrieved if retrieved else 0.0
             if share > 0:
-                shares[k] = f"{format_percent(share, 1)} of the top {k}"
+                shares[k], largest = f"{format_percent(share, 1)} of the top {k}", max(largest, share)
         if shares:
-            yield ReportWarning("unjudged items count as not relevant: " + ", ".join(shares.values()), code="unjudged")
+            text = f"unjudged items count as not relevant: {', '.join(shares.values())}; judge them, or use bpref, "
+            yield ReportWarning(f"{text}which leaves them out", code="unjudged", share=largest)
         tied = {k: number for k, (_, _, number) in self.cuts.items() if number}
         if tied:
             at = ", ".join(f"{plural(number, '{query}', '{queries}')} at {k}" for k, number in tied.items())
-            text = f"the cut-off falls within equal scores, so the tie rule decides what counts: {at}"
+            text = f"the cut-off falls within equal scores, so the tie rule decides what counts: {at}; return scores "
+            text += "with more digits, or choose the rule (ties=id, id-desc or order)"
             yield ReportWarning(text, code="ties", count=max(tied.values()))
 
 

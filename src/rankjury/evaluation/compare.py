@@ -273,23 +273,24 @@ def interval_warnings(
     if few == 1:
         yield ReportWarning("one {query}: no interval can be given", code="few-queries", count=1)
     elif 0 < (least := min(few, compared)) < FEW_QUERIES:
-        text = f"{least} {{queries}}: intervals from fewer than {FEW_QUERIES} are rough, and often too narrow"
+        text = f"{least} {{queries}}: intervals from fewer than {FEW_QUERIES} are rough, and often too narrow; add more"
         yield ReportWarning(text, code="few-queries", count=least)
     small = sum(part.n < FEW_QUERIES for part in slices)
     if small and few >= FEW_QUERIES:
         slices_have = plural(small, "slice has", "slices have")
-        text = f"{slices_have} fewer than {FEW_QUERIES} {{queries}}: rough intervals there"
+        text = f"{slices_have} fewer than {FEW_QUERIES} {{queries}}: rough intervals there; merge or enlarge them"
         yield ReportWarning(text, code="small-slices", count=small)
     over_queries = [row for row in report.comparisons if row.n >= FEW_QUERIES and not row.whole]
     thin = [row for row in over_queries if 0 < row.better + row.worse < _FEW_DIFFERENCES]
     if thin:
         names = ", ".join(f"{row.measure} of {row.system}" for row in thin[:2]) + (" …" if len(thin) > 2 else "")
-        text = f"fewer than {_FEW_DIFFERENCES} {{queries}} differ in {names}: the interval of the difference is rough"
+        text = f"fewer than {_FEW_DIFFERENCES} {{queries}} differ in {names}: the interval of the difference is rough; "
+        text += "look at these queries, or add more"
         yield ReportWarning(text, code="few-differences", count=len(thin))
     tests = sum(row.tested for row in report.comparisons)
     if report.resampling and tests > (1 - report.level) * report.resampling.resamples:
         resamples = f"{report.resampling.resamples:,} resamples"
-        text = f"{tests:,} comparisons can show nothing with {resamples}: ask for more of these"
+        text = f"{resamples} are too few for {tests:,} corrected comparisons; increase the number of resamples"
         yield ReportWarning(text, code="few-resamples", count=tests)
     for name, number in apart.items():
         if number:

@@ -1,9 +1,9 @@
 """Gate: a report is checked against targets, each of which passes, fails or is unsure."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
-from math import hypot, isfinite, isnan
+from math import ceil, hypot, isfinite, isnan
 from types import MappingProxyType
 from typing import Any
 
@@ -23,16 +23,21 @@ from rankjury.measures.dialects import resolve
 from rankjury.measures.measure import METRICS, Measure
 from rankjury.stats.comparison import Comparison
 from rankjury.stats.estimates import FEW_QUERIES, Estimate
+from rankjury.stats.formatting import NO_VALUE, format_difference, format_rounded, format_with_interval
 from rankjury.stats.resampling import Bounds, Resampling, normal_quantile
 
 GATE_SCHEMA = "rankjury.gate/1"
+_MOST_NEEDED = 10**9
+"""Queries from which on no number is said: the value is as good as at the limit."""
 
 
 @dataclass(frozen=True)
 class Verdict(Decision, Record):
     """What came of one target for one system. It is false where the target failed, as a :class:`Gate` is."""
 
-    json_keys = MappingProxyType({"target": "requirement", "outcome": "verdict"})
+    json_keys = MappingProxyType({"target": "requirement", "outcome": "verdict", "needed": "queries_needed"})
+    computed = ("needed",)
+    omitted = ("unit",)
 
     target: Target
     system: str
@@ -41,9 +46,55 @@ class Verdict(Decision, Record):
     ci: tuple[FiniteFloat, FiniteFloat] | None
     n: int | None
     note: str = ""
+    unit: str = "queries"
+    """What ``n`` counts: queries, users, or the measurements of a recorded value."""
 
     def __bool__(self) -> bool:
         return not self.failed
+
+    @property
+    def needed(self) -> int | None:
+        """Of an unsure target, how many queries would decide; None: it is decided, or no number would do.
+
+        So many make the interval end at the limit: its half-width towards the limit shrinks with the root of n.
+        """
+        if not self.unsure or self.ci is None or not self.n or self.n < 2:
+            return None
+        crossing = [abs(end - self.value) for end in self.ci if self.target.holds(end) != self.target.holds(self.value)]
+        distance = abs(self.value - self.target.signed_limit)
+        if not crossing or distance <= 0 or (ratio := (crossing[0] / distance) ** 2) * self.n > _MOST_NEEDED:
+            return None
+        return max(self.n + 1, ceil(round(self.n * ratio, 6)))
+
+    @property
+    def shown(self) -> str:
+        """The value with its interval: ``0.871 [0.852, 0.889]``, ``−0.014 [−0.022, −0.006]``."""
+        if isnan(self.value):
+            return NO_VALUE
+        if self.target.share:
+            ends = [f"{100 * end:+.1f}".replace("-", "−") for end in (self.value, *(self.ci or ()))]
+            return f"{ends[0]} %" + (f" [{ends[1]}, {ends[2]}]" if self.ci else "")
+        if self.target.relative:
+            return format_difference(self.value, self.ci)
+        return format_rounded(self.value) if self.ci is None else format_with_interval(self.value, self.ci)
+
+    @property
+    def decided_by(self) -> str:
+        """How many queries would decide: ``about 180 queries would decide``; empty where that is not known."""
+        return "" if self.needed is None else f"about {_about(self.needed):,} {self.unit} would decide"
+
+    @property
+    def sentence(self) -> str:
+        """``UNSURE: ndcg@10 0.61 [0.57, 0.66] may be below 0.6; about 180 queries would decide.``"""
+        target, word = self.target, self.outcome.upper()
+        about = f"{target.title} {self.shown}" if not target.relative else f"{target.title}, difference {self.shown},"
+        if self.passed:
+            return f"{word}: {about} is {'within the limit: ' if target.relative else ''}{target.wanted}."
+        verb = "is" if self.failed else "may be"
+        more = f"; {self.decided_by}" if self.decided_by else ""
+        if target.relative:
+            return f"{word}: {about} {verb} beyond the limit: {target.wanted}{more}."
+        return f"{word}: {about} {verb} {target.beyond}{more}."
 
     def to_json(self) -> dict[str, Any]:
         """Return the verdict with the target in words; ``requirement`` holds the target's own fields."""
@@ -57,9 +108,10 @@ class Verdict(Decision, Record):
 class Gate(Decision, Section):
     """The verdicts of all targets.
 
-    A gate is true where ``rankjury gate`` would exit with 0, so ``assert rankjury.gate(report, "ap >= 0.5")`` fails
-    where the target failed. An unsure gate is true unless it is ``strict``. ``passed``, ``failed`` and ``unsure``
-    distinguish all three outcomes.
+    A target whose value is beyond the limit failed; where the value holds but its interval crosses the limit, it is
+    unsure. A gate is true where ``rankjury gate`` would exit with 0, so ``assert rankjury.gate(report, "ap >= 0.5")``
+    fails where the target failed. An unsure gate is true unless it is ``strict``. ``passed``, ``failed`` and
+    ``unsure`` distinguish all three outcomes.
     """
 
     name = "gate"
@@ -71,9 +123,19 @@ class Gate(Decision, Section):
     baseline: str | None
     strict: bool = False
     """Unsure is not good enough."""
+    lenient: bool = False
+    """A target fails only where no part of its interval holds."""
 
     def __bool__(self) -> bool:
         return self.exit_code == 0
+
+    def judged(self, *, strict: bool = False, lenient: bool = False) -> "Gate":
+        """Return the gate with its verdicts decided by these rules."""
+        verdicts = (
+            replace(verdict, outcome=decide(verdict.target, verdict.value, verdict.ci, verdict.n, lenient=lenient))
+            for verdict in self.verdicts
+        )
+        return replace(self, verdicts=tuple(verdicts), strict=strict, lenient=lenient)
 
     @property
     def outcome(self) -> Outcome:
@@ -98,7 +160,9 @@ class Gate(Decision, Section):
 
     @property
     def sentence(self) -> str:
-        """Whether it may ship, as a sentence: ``May not ship: 1 of 3 targets failed, 1 is unsure.``"""
+        """Whether it may ship: ``May not ship: 1 of 3 targets failed, 1 is unsure.`` Of one verdict, its sentence."""
+        if len(self.verdicts) == 1:
+            return self.verdicts[0].sentence
         outcomes: dict[Target, set[Outcome]] = {}
         for verdict in self.verdicts:
             outcomes.setdefault(verdict.target, set()).add(verdict.outcome)
@@ -113,6 +177,17 @@ class Gate(Decision, Section):
             return f"Not sure whether it may ship: {unsure:,} {of_all} {'is' if unsure == 1 else 'are'} unsure."
         return f"May ship: {'all ' if many > 1 else ''}{many:,} {'targets' if many > 1 else 'target'} passed."
 
+    @property
+    def exit_note(self) -> str:
+        """What the outcome means for the exit code of the command; empty where all targets passed."""
+        if self.passed:
+            return ""
+        if self.failed:
+            return f"exit code {self.exit_code}: a target failed"
+        if self.strict:
+            return f"exit code {self.exit_code}: unsure is not enough under --strict"
+        return "exit code 0: unsure does not fail; with --strict it exits with 5"
+
     def to_json(self) -> dict[str, Any]:
         """Return the verdicts, and the worst of them."""
         return {"schema": GATE_SCHEMA, "verdict": self.outcome, **super().to_json()}
@@ -121,13 +196,41 @@ class Gate(Decision, Section):
         return render_snippet("gate", self)
 
 
-def check_targets(targets: Sequence[Target], report: Report, baseline: Report | str | None = None) -> Gate:
+def decide(target: Target, value: float, ci: Bounds | None, n: int | None, *, lenient: bool = False) -> Outcome:
+    """Return the verdict on a value: fail where it is beyond the limit, unsure where only its interval crosses it.
+
+    Args:
+        target: The limit.
+        value: The point estimate.
+        ci: Its interval; None: it is decided on the value alone.
+        n: The number of queries; None where it is not over queries. One query leaves what holds unsure.
+        lenient: Fail only where no part of the interval holds.
+    """
+    holds = [target.holds(end) for end in ci or (value,)]
+    alone = n is not None and n < 2
+    if lenient:
+        return "unsure" if alone else "pass" if all(holds) else "unsure" if any(holds) else "fail"
+    if not target.holds(value):
+        return "fail"
+    return "unsure" if alone or not all(holds) else "pass"
+
+
+def check_targets(
+    targets: Sequence[Target],
+    report: Report,
+    baseline: Report | str | None = None,
+    *,
+    strict: bool = False,
+    lenient: bool = False,
+) -> Gate:
     """Check a report, fresh or read back, against targets.
 
     Args:
         targets: What must hold.
         report: The report that is checked.
         baseline: Another report, or the name of a system in this one; the report's own baseline where it is None.
+        strict: Whether an unsure gate is false and has the exit code 5.
+        lenient: Whether a target fails only where no part of its interval holds.
 
     Returns:
         The verdicts, one for each target and system.
@@ -147,12 +250,10 @@ def check_targets(targets: Sequence[Target], report: Report, baseline: Report | 
         for system in _systems(target, report, named):
             arguments = (target, system, report)
             value = _difference(*arguments, named, other) if target.relative else _value(*arguments)
-            outcome: Outcome = "unsure"
-            if value.n is None or value.n >= 2:
-                holds = [target.holds(end) for end in value.ci or (value.value,)]
-                outcome = "pass" if all(holds) else "unsure" if any(holds) else "fail"
-            verdicts.append(Verdict(target, system, outcome, value.value, value.ci, value.n, value.note))
-    return Gate(tuple(verdicts), report.source, named or (other.source if other else None))
+            outcome = decide(target, value.value, value.ci, value.n, lenient=lenient)
+            unit = "measurements" if target.subject in report.systems[system].recorded else report.unit[1]
+            verdicts.append(Verdict(target, system, outcome, value.value, value.ci, value.n, value.note, unit))
+    return Gate(tuple(verdicts), report.source, named or (other.source if other else None), strict, lenient)
 
 
 def _systems(target: Target, report: Report, baseline: str | None) -> list[str]:
@@ -382,6 +483,12 @@ def _caution(n: int, ci: Bounds | None) -> str:
     if ci is None:
         return "no interval in the report: decided on the mean alone"
     return f"few queries: the interval is rough under {FEW_QUERIES}" if n < FEW_QUERIES else ""
+
+
+def _about(number: int) -> int:
+    """Return a number to two digits, never less than it."""
+    step: int = 10 ** max(0, len(str(number)) - 2)
+    return -(-number // step) * step
 
 
 def _undefined(target: Target, system: str, report: Report) -> DataError:

@@ -24,7 +24,15 @@ from rankjury.errors import DataError, UsageError, shorten
 from rankjury.evaluation.paired import Change
 from rankjury.evaluation.query_lists import Answers
 from rankjury.evaluation.scores import QueryData, RecordedValue, Scores, SystemResult
-from rankjury.evaluation.sections import QUERIES, ReportWarning, Section, SystemFacts, merge_warnings, read_sections
+from rankjury.evaluation.sections import (
+    QUERIES,
+    ReportWarning,
+    Section,
+    SystemFacts,
+    group_warnings,
+    merge_warnings,
+    read_sections,
+)
 from rankjury.evaluation.slices.stats import Gap, Slice, worst_slices
 from rankjury.evaluation.summary import summarize_report
 from rankjury.io.json import parse_json
@@ -193,6 +201,11 @@ class Report:
         measure = self.measure(label)
         return measure is not None and measure.metric.lower_is_better
 
+    def describes(self, label: str) -> bool:
+        """Whether a measure describes a run, such as ``judged@10``, rather than how good it is."""
+        measure = self.measure(label)
+        return measure is not None and measure.metric.descriptive
+
     @check_arguments
     def both_names(self, label: str) -> str:
         """Return ``Recall@5 = precision@5`` where the measure is commonly called something else, else the label."""
@@ -229,6 +242,11 @@ class Report:
         """Warnings as lines to show; what holds of several systems is one line."""
         return merge_warnings(self.warnings, list(self.systems))
 
+    @property
+    def warning_groups(self) -> list[str]:
+        """Warnings as a few lines for a terminal, the routine ones folded into one."""
+        return group_warnings(self.warnings, list(self.systems), self.unit)
+
     def __repr__(self) -> str:
         against = f", compared with {self.baseline}" if self.baseline else ""
         rows = [("measure", "system", "mean", *(("difference", "p") if self.baseline else ()))]
@@ -244,7 +262,7 @@ class Report:
                 difference = differences.get((label, name), ("", "")) if self.baseline else ()
                 rows.append((self.both_names(label), name, format_estimate(system.estimates[label]), *difference))
         title = f"Report on {plural(len(self.systems), 'system', 'systems')}{against}"
-        warnings = (f"warning: {line}" for line in self.warning_lines)
+        warnings = (f"warning: {line}" for line in self.warning_groups)
         return "\n".join([*(self.summary or [title]), "", *align_columns(rows, left=2), *warnings])
 
     def _repr_html_(self) -> str:

@@ -8,16 +8,19 @@ add one, write the dataclass, the renderer and a test; nothing else knows its na
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import nan
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import polars as pl
 
 from rankjury.core.registry import Registry
+from rankjury.core.text import join_names
 from rankjury.core.types import Floats
 from rankjury.core.validation import Positive, Record, RecordError
 from rankjury.errors import DataError
 from rankjury.stats.estimates import QuantileValues
+from rankjury.stats.formatting import format_percent
 from rankjury.stats.sums import mean_and_std
 
 if TYPE_CHECKING:
@@ -30,7 +33,9 @@ _MANY = 3  # systems from which on a warning that they share is shown once
 
 @dataclass(frozen=True)
 class ReportWarning(Record):
-    """One warning. The same warning of several systems is shown once (``merge_warnings``)."""
+    """One warning. The same warning of several systems is shown once (``merge_warnings``, ``group_warnings``)."""
+
+    omitted = ("share",)
 
     text: str
     """A sentence without the system's name. ``{query}`` and ``{queries}`` stand for what the queries of the report
@@ -41,6 +46,8 @@ class ReportWarning(Record):
     """A short name for programs, such as ``missing-queries``."""
     count: int | None = None
     """How many queries, items or rows it is about, where that is known."""
+    share: float | None = None
+    """The largest share that it is about, such as that of results that are unjudged."""
 
     def about(self, system: str) -> "ReportWarning":
         """Return it as a warning about a system, unless it is about one already."""
@@ -67,7 +74,7 @@ def as_warnings(texts: Iterable[str], code: str) -> list[ReportWarning]:
 
 def merge_warnings(warnings: Iterable[ReportWarning], systems: Sequence[str]) -> list[str]:
     """Return warnings as lines to show: each once, and what holds of three or more systems in one line."""
-    distinct = list(dict.fromkeys(replace(warning, code="", count=None) for warning in warnings))
+    distinct = list(dict.fromkeys(replace(warning, code="", count=None, share=None) for warning in warnings))
     owners: dict[str, list[str]] = {}
     for warning in distinct:
         if warning.system is not None:
@@ -80,6 +87,79 @@ def merge_warnings(warnings: Iterable[ReportWarning], systems: Sequence[str]) ->
         elif warning.system == names[0]:
             lines.append(f"{', '.join(names) if len(names) < len(systems) else 'all systems'}: {warning.text}")
     return lines
+
+
+_ROUTINE = MappingProxyType(
+    {
+        "unjudged": "up to {share} of results unjudged (they count as not relevant)",
+        "nothing-relevant": "{count} {unit} with nothing relevant",
+        "small-slices": "{count} small slices (rough intervals)",
+        "few-differences": "{count} comparisons in which few {queries} differ",
+        "different-queries": "{count} {unit} answered by one system only",
+    }
+)
+"""Warnings that most reports have, by code: what is said of them where they are folded into one line."""
+
+
+_ONE_KIND = frozenset(
+    {
+        *("missing-queries", "extra-queries", "duplicates", "ties", "short-lists", "short-slices"),
+        *("no-common-items", "few-common-items", "no-expectation", "threshold"),
+    }
+)
+"""Codes whose warnings say the same of each system, with other numbers."""
+
+
+def group_warnings(
+    warnings: Iterable[ReportWarning], systems: Sequence[str], unit: tuple[str, str] = QUERIES, most: int = 5
+) -> list[str]:
+    """Return warnings as at most ``most`` lines for a terminal: one for each kind, and the routine ones in the last.
+
+    Args:
+        warnings: The warnings of a report.
+        systems: Its systems.
+        unit: The words for a query and for queries.
+        most: How many lines there are at most.
+    """
+    kinds: dict[str, list[ReportWarning]] = {}
+    for warning in warnings:
+        is_kind = warning.code in _ROUTINE or warning.code in _ONE_KIND
+        kinds.setdefault(warning.code if is_kind else warning.text, []).append(warning)
+    routine = {code: same for code, same in kinds.items() if code in _ROUTINE}
+    groups = [same for code, same in kinds.items() if code not in _ROUTINE]
+    if len(routine) == 1 and len(groups) < most:  # nothing to fold: the sentence itself says more
+        groups += routine.values()
+        routine = {}
+    shown = groups[: most - bool(routine)] if len(groups) + bool(routine) <= most else groups[: most - 1]
+    lines = [_group_line(same, systems) for same in shown]
+    parts = []
+    for code, same in routine.items():
+        count, share = (
+            max((value for warning in same if (value := getattr(warning, name)) is not None), default=0)
+            for name in ("count", "share")
+        )
+        words = {"count": f"{count:,}", "share": format_percent(share, 1), "queries": unit[1]}
+        parts.append(_ROUTINE[code].format(**words, unit=unit[count != 1]))
+    left = len(groups) - len(shown)
+    if left:
+        parts.append(f"{left} more {'warnings' if left > 1 else 'warning'}")
+    if parts:
+        lines.append(f"{'; '.join(parts)}. --full says more")
+    return lines
+
+
+def _group_line(same: Sequence[ReportWarning], systems: Sequence[str]) -> str:
+    """Return the first of several warnings of a kind, with all systems that have it."""
+    names = list(dict.fromkeys(warning.system for warning in same if warning.system is not None))
+    first = same[0].with_unit(*QUERIES).text
+    if not names:
+        return first
+    texts = {warning.text for warning in same}
+    if len(texts) == 1:
+        who = "all systems" if len(names) == len(systems) > 1 else ", ".join(names)
+        return f"{who}: {first}"
+    others = list(dict.fromkeys(str(warning.system) for warning in same if warning.text != same[0].text))
+    return f"{names[0]}: {first} (similarly {join_names(others, _MANY)})"
 
 
 SECTIONS: "Registry[type[Section]]" = Registry(

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from math import isnan
 from typing import TYPE_CHECKING
 
-from rankjury.core.text import join_names
+from rankjury.core.text import join_names, plural
 from rankjury.stats.comparison import Comparison
 from rankjury.stats.formatting import (
     format_difference,
@@ -26,7 +26,7 @@ from rankjury.stats.significance import is_significant
 if TYPE_CHECKING:
     from rankjury.evaluation.report import Report
     from rankjury.evaluation.sections import Section
-    from rankjury.evaluation.slices.stats import Slice
+    from rankjury.evaluation.slices.stats import Gap, Slice
 
 _FEWEST_IN_SLICE = 5
 """Queries that a slice has at least to be called the weakest."""
@@ -87,7 +87,7 @@ def _certainty(comparison: Comparison, level: float, tests: int) -> str:
     return f" ({', '.join(parts)})" if parts else ""
 
 
-def contradicts_interval(comparison: Comparison, level: float) -> bool:
+def contradicts_interval(comparison: "Comparison | Gap", level: float) -> bool:
     """Return whether the interval excludes 0 and the corrected p-value does not show a difference, or the reverse."""
     if comparison.ci is None or comparison.p_holm is None:
         return False
@@ -149,14 +149,17 @@ def _plain(mean: float, ci: Bounds | None) -> str:
 
 
 def _trust(report: "Report", system: str) -> str:
-    """Return what limits trust in a system's means, from its warnings."""
-    limits = {"unjudged": "unjudged results", "ties": "tied scores", "missing-queries": "missing queries"}
-    found = [
-        name
-        for code, name in limits.items()
-        if any(warning.code == code and warning.system in (None, system) for warning in report.warnings)
-    ]
-    return f"; see the warnings on {join_names(found, len(found))}" if found else ""
+    """Return what limits trust in a system's means, with the numbers, from its warnings."""
+    found = {warning.code: warning for warning in report.warnings if warning.system in (None, system)}
+    limits = []
+    unjudged, ties, missing = (found.get(code) for code in ("unjudged", "ties", "missing-queries"))
+    if unjudged is not None and unjudged.share is not None:
+        limits.append(f"up to {format_percent(unjudged.share, 1)} of its results are unjudged")
+    if ties is not None and ties.count:
+        limits.append(f"{plural(ties.count, *report.unit)} with tied scores at a cut-off")
+    if missing is not None and missing.count:
+        limits.append(f"{plural(missing.count, *report.unit)} without results")
+    return f"; {join_names(limits, len(limits))}" if limits else ""
 
 
 def _summarize_weakest(report: "Report") -> Iterator[str]:
@@ -166,7 +169,7 @@ def _summarize_weakest(report: "Report") -> Iterator[str]:
     if label is None:
         return
     parts = []
-    system = _main_system(report, label)
+    system = main_system(report, label)
     if system is not None:
         weakest = _weakest_slice(report, label, system)
         if weakest is not None:
@@ -209,8 +212,8 @@ def _main_label(report: "Report", among: "Sequence[str] | set[str]") -> str | No
     return next((label for label in (*report.headline, *report.labels) if label in among), None)
 
 
-def _main_system(report: "Report", label: str) -> str | None:
-    """Return the system whose weakest slice is shown: the best one that is not the baseline."""
+def main_system(report: "Report", label: str) -> str | None:
+    """Return the system whose weakest slices are shown: the best one that is not the baseline."""
     lower = report.lower_is_better(label)
     ranked = [
         name

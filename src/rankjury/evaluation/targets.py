@@ -45,7 +45,7 @@ class Decision:
 
     @property
     def unsure(self) -> bool:
-        """Whether the outcome is ``unsure``: the interval reaches over the limit, so it may or may not hold."""
+        """Whether the outcome is ``unsure``: the value holds, but its interval crosses the limit."""
         return self.outcome == "unsure"
 
     def _exit_code(self, strict: bool) -> int:
@@ -85,6 +85,17 @@ class Target(Record):
         apart = (-value if self.change == "drop" else value) - self.limit
         apart = 0.0 if abs(apart) <= _ROUNDING else apart
         return {">=": apart >= 0, "<=": apart <= 0, ">": apart > 0, "<": apart < 0}[self.sign]
+
+    @property
+    def signed_limit(self) -> float:
+        """The limit as a value has it: of a drop, which is a negative difference, negative."""
+        return -self.limit if self.change == "drop" else self.limit
+
+    @property
+    def beyond(self) -> str:
+        """Where a value is that does not hold: ``below 0.85``, ``above 50``, ``not more than 0.5``."""
+        words = {">=": "below", "<=": "above", ">": "not more than", "<": "not less than"}
+        return f"{words[self.sign]} {self.limit:g}".replace("-", "−")
 
     @property
     def wanted(self) -> str:

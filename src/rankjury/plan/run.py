@@ -71,6 +71,7 @@ def run_plan(
     archive: str | Path | bool = True,
     write: bool = True,
     strict: bool = False,
+    lenient: bool = False,
 ) -> PlanResult:
     """Carry out a plan file, as ``rankjury run`` does.
 
@@ -81,6 +82,7 @@ def run_plan(
             nearest ``.rankjury`` folder, else one made here. False: the run is not kept.
         write: Whether the plan's files are written.
         strict: Whether a gate that is unsure is false.
+        lenient: Whether a target fails only where no part of its interval holds.
 
     Returns:
         The report, the gate (None where the plan has no targets), the files that were written, and the archived run.
@@ -93,7 +95,7 @@ def run_plan(
     """
     kept = None if archive is False else Archive.at(path=None if isinstance(archive, bool) else Path(archive))
     folder = None if output is None else Path(output)
-    return run_checked_plan(read_plan(plan), folder, archive=kept, write=write, strict=strict)
+    return run_checked_plan(read_plan(plan), folder, archive=kept, write=write, strict=strict, lenient=lenient)
 
 
 def run_checked_plan(
@@ -103,6 +105,7 @@ def run_checked_plan(
     archive: Archive | None = None,
     write: bool = True,
     strict: bool = False,
+    lenient: bool = False,
     progress: Progress = NO_PROGRESS,
 ) -> PlanResult:
     """Run a checked plan, write its files, all or none, and keep the run in the archive."""
@@ -116,7 +119,7 @@ def run_checked_plan(
         # The page of the archive shows what is being done.
         with publish_progress(archive.path, plan_name(checked), Path(checked.where).name, progress) as live:
             outcome = execute_plan(checked, live, output)
-    report, gate = outcome.report, None if outcome.gate is None else replace(outcome.gate, strict=strict)
+    report, gate = outcome.report, outcome.gate and outcome.gate.judged(strict=strict, lenient=lenient)
     if recorder is None and not writes:
         return PlanResult(report, gate)
     record, error, repeats, notes = None, None, None, list[str]()

@@ -1,22 +1,26 @@
 """The report in a terminal, and the one function that fits a table to its width."""
 
 from collections.abc import Callable, Collection, Iterator, Sequence
+from contextvars import ContextVar
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 from rankjury.core.text import visible
+from rankjury.evaluation.gate import Gate
 from rankjury.evaluation.report import Report
 from rankjury.reporting.sections import SectionBlock, render_sections
-from rankjury.reporting.tables import TableCell, TextTable, headline_table, make_table
+from rankjury.reporting.tables import CellStyle, TableCell, TextTable, headline_table, make_table
 from rankjury.reporting.tables.differences import (
+    LOSSES_SHOWN,
     changes_table,
     comparison_table,
-    format_tally,
     largest_losses,
     power_lines,
     slices_table,
+    slices_title,
 )
+from rankjury.reporting.tables.verdicts import verdicts_table
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -27,79 +31,138 @@ _FOLDED = 8
 """Columns that a text is folded to at least: in fewer it cannot be read."""
 _NARROWEST, _DEFAULT_WIDTH = 20, 80
 """The least columns of a terminal, and the columns of one of unknown width."""
-_SLICES_SHOWN = 15
-# Okabe and Ito's palette, for any colour vision. A sign or a word always says the same.
-_STYLES = {"better": "#56B4E9", "pass": "#56B4E9", "worse": "#E69F00", "fail": "bold #E69F00", "unsure": "#CC79A7"}
+REPORT_LINES = 44
+"""Lines of a report that are printed, so that with the warnings and hints around it it is 60."""
+_FEWEST_OF_PART = 6
+"""Lines of a part that are printed at least: a table with fewer has no rows to speak of."""
+_SLICES_SHOWN, _LOSSES_SHOWN = 8, 3
+# A word or a sign always says the same as the colour: better and worse are Okabe and Ito's colours.
+_STYLES = {"better": "#56B4E9", "worse": "#E69F00", "pass": "green", "fail": "bold red", "unsure": "yellow"}
+_capturing: ContextVar["Console | None"] = ContextVar("capturing", default=None)
+"""The console whose output is captured (``capture_lines``)."""
 
 
-def print_report(report: Report, *, omit: Collection[str] = ()) -> None:
-    """Print the headline measures of a report, differences, slices, and its sections, some of which replace these.
+def print_report(report: Report, *, omit: Collection[str] = (), lines: int | None = REPORT_LINES) -> None:
+    """Print the summary, then verdicts, the main table, differences, slices and sections, as far as they fit.
 
     Args:
         report: The whole report.
         omit: Tables not to print: ``headline``, ``comparison``, ``slices``.
+        lines: How many lines to print; None: all, and tables with all of their rows.
     """
     has_sections = bool(report.sections) or any(system.sections for system in report.systems.values())
     blocks = [block for _, block in render_sections(report, "console")] if has_sections else []
     omitted = {*omit, *(name for block in blocks for name in block.replaces)}
     headline = report.only(report.headline) if report.headline else report
-    for line in report.summary:
-        console().print(line)
-    print()
+    full, gate = lines is None, report.section(Gate)
+    parts: list[Callable[[], None]] = [partial(_print_summary, report, gate)]
     first = [block for block in blocks if block.replaces or block.order < 0]
-    shown: list[Callable[[], None]] = [partial(print_block, block) for block in first]
+    parts += [partial(print_block, block, full=full) for block in first]
     if "headline" not in omitted:
-        shown.append(lambda: print_table(headline_table(headline)))
+        parts.append(lambda: print_table(headline_table(headline)))
     if headline.comparisons and "comparison" not in omitted:
-        shown.append(lambda: _print_comparison(headline))
+        parts.append(lambda: print_table(comparison_table(headline)))
     if headline.slices and "slices" not in omitted:
-        shown.append(lambda: _print_slices(headline))
-    shown += [partial(print_block, block) for block in blocks if not (block.replaces or block.order < 0)]
-    for number, show in enumerate(shown):
-        if number:
-            print()
-        show()
+        parts.append(partial(_print_slices, headline, full=full))
+    if headline.comparisons and "comparison" not in omitted:
+        parts.append(partial(_print_losses, headline, full=full))
+    parts += [partial(print_block, block, full=full) for block in blocks if block not in first]
+    print_parts(parts, lines)
 
 
-def _print_comparison(report: Report) -> None:
-    """Print every system beside the baseline, the queries that lost most, and what could have been shown."""
+def print_parts(parts: Sequence[Callable[[], None]], lines: int | None = REPORT_LINES) -> None:
+    """Print parts with an empty line between them: at most so many lines, then how many more there are.
+
+    Args:
+        parts: Functions that print by this module.
+        lines: How many lines to print; None: all.
+    """
+    printed = [captured for show in parts if (captured := capture_lines(show))]
+    if lines is None or sum(len(part) + 1 for part in printed) - 1 <= lines:
+        printed_lines = [line for number, part in enumerate(printed) for line in (*([""] if number else ()), *part)]
+        print("\n".join(printed_lines))
+        return
+    kept: list[str] = []
+    for number, part in enumerate(printed):
+        room = lines - 1 - len(kept) - bool(number)
+        if number and room < len(part):
+            if room >= _FEWEST_OF_PART:
+                kept += ["", *part[:room]]
+            break
+        kept += [*([""] if number else ()), *part]
+    hidden = sum(map(len, printed)) - sum(map(bool, kept))
+    print("\n".join([*kept, f"… {hidden:,} more lines: --full"]))
+
+
+def capture_lines(show: Callable[[], None]) -> list[str]:
+    """Return the lines that a function prints by this module, with their colours, instead of printing them."""
     screen = console()
-    print_table(comparison_table(report))
-    label = report.labels[0]
+    token = _capturing.set(screen)
+    try:
+        with screen.capture() as captured:
+            show()
+    finally:
+        _capturing.reset(token)
+    return [line.rstrip() for line in captured.get().splitlines()]
+
+
+def print_gate(gate: Gate) -> None:
+    """Print whether it may ship, the verdicts, and what that means for the exit code."""
+    _print_sentence(gate.sentence, gate.outcome)
+    console().print()
+    print_table(verdicts_table(gate))
+    note = " · ".join(filter(None, (gate.baseline and f"baseline {gate.baseline}", gate.exit_note)))
+    if note:
+        console().print(note)
+
+
+def _print_summary(report: Report, gate: Gate | None) -> None:
+    for line in report.summary:
+        _print_sentence(line, gate.outcome if gate is not None and line == gate.sentence else "")
+
+
+def _print_sentence(text: str, style: CellStyle) -> None:
+    from rich.text import Text
+
+    console().print(Text(visible(text), _STYLES.get(style, "")))
+
+
+def _print_losses(report: Report, *, full: bool) -> None:
+    """Print the queries that lost most under the first measure, and how many queries a difference takes."""
+    label, screen = report.labels[0], console()
     for comparison in report.comparisons:
         if comparison.measure == label:
-            losses = largest_losses(report, label, comparison.system)
-            screen.print(f"\n{format_tally(comparison)}" + ("; largest losses:" if losses else ""))
+            losses = largest_losses(report, label, comparison.system, most=LOSSES_SHOWN if full else _LOSSES_SHOWN)
             if losses:
+                screen.print(f"Largest losses of {comparison.system} in {label}:")
                 print_table(changes_table(report, losses))
-                screen.print()
     for line in power_lines(report):
         screen.print(line)
 
 
-def _print_slices(report: Report) -> None:
-    """Print the slices that lose most under the first measure."""
+def _print_slices(report: Report, *, full: bool) -> None:
+    """Print the slices under the first measure: the weakest or those that lose most, or all of them."""
     label = report.labels[0]
     found = slices_table(report, label)
     everything = len(found.rows)
-    if everything > _SLICES_SHOWN:
+    shown = everything if full else _SLICES_SHOWN
+    if everything > shown:
         found = slices_table(report, label, changed=True)
     if not found:
         console().print(f"{label} by slice: in none of {everything:,} does a query differ from {report.baseline}")
         return
-    more, left = everything - len(found.rows) if "p" in found.header else 0, len(found.rows) - _SLICES_SHOWN
-    notes = [f"{more:,} more, in which no query differs from {report.baseline}"] if more else []
-    notes += [f"… {left} more, and the other measures: -o report.md"] if left > 0 else []
-    title = f"{report.both_names(label)} by slice, worst first"
-    print_table(replace(found.first(_SLICES_SHOWN), title=title, notes=(*notes, *found.notes)))
+    same, left = everything - len(found.rows), len(found.rows) - shown
+    notes = [f"{same:,} more, in which no query differs from {report.baseline}"] if same > 0 else []
+    notes += [f"… {left} more: --full"] if left > 0 else []
+    print_table(replace(found.first(shown), title=slices_title(report, label), notes=(*notes, *found.notes)))
 
 
-def print_block(block: SectionBlock) -> None:
+def print_block(block: SectionBlock, *, full: bool = False) -> None:
     """Print a block: its tables, with an empty line between them, then its sentences."""
     for number, found in enumerate(block.tables):
         if number:
-            print()
-        print_table(found)
+            console().print()
+        print_table(replace(found, shown=0) if full else found)
     for line in block.lines:
         console().print(line)
 
@@ -193,6 +256,9 @@ def _rich_table(found: TextTable) -> "RichTable":
 
 def console(*, stderr: bool = False) -> "Console":
     """Return a console that neither colours numbers nor reads brackets as markup."""
+    captured = _capturing.get()
+    if captured is not None and not stderr:
+        return captured
     from rich.console import Console
 
     class Plain(Console):

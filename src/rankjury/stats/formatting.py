@@ -57,14 +57,29 @@ def format_interval(ci: Bounds, *, signed: bool = False) -> str:
     return f"[{low}, {high}]"
 
 
-def format_estimate(estimate: Estimate) -> str:
-    """Format an estimate with its interval: ``0.612 [0.566, 0.657]``. A total is marked by ``Σ``."""
+def format_estimate(estimate: Estimate, decimals: int | None = None) -> str:
+    """Format an estimate with its interval: ``0.612 [0.566, 0.657]``. A total is marked by ``Σ``.
+
+    ``decimals``: of the mean; by default as many as the interval justifies.
+    """
     if estimate.n == 0:
         return NO_VALUE
     if estimate.total is not None:
         return f"Σ {estimate.total:,.0f}"
-    text = format_value(estimate.mean, interval_decimals(estimate.ci))
+    text = format_value(estimate.mean, interval_decimals(estimate.ci) if decimals is None else decimals)
     return f"{text} {format_interval(estimate.ci)}" if estimate.ci else text
+
+
+def format_with_interval(value: float, ci: Bounds | None) -> str:
+    """Return a value with its interval, if it has one: ``0.612 [0.566, 0.657]``."""
+    return format_value(value, interval_decimals(ci)) + (f" {format_interval(ci)}" if ci else "")
+
+
+def format_rounded(value: float) -> str:
+    """Return four digits of a value without an interval; a whole number and thousands in full."""
+    if abs(value) >= 1e15:
+        return f"{value:.4g}"
+    return f"{value:,.0f}" if value == round(value) or abs(value) >= 1000 else f"{value:.4g}".replace("-", "−")
 
 
 def format_difference(difference: float, ci: Bounds | None, *, decimals: int | None = None) -> str:

@@ -24,7 +24,7 @@ from rankjury.reporting.tables.differences import (
     single_measure_table,
     slices_table,
 )
-from rankjury.reporting.writers.gate import verdict_counts, verdicts_table
+from rankjury.reporting.tables.verdicts import verdict_counts, verdicts_table
 from rankjury.stats.formatting import format_value, interval_decimals
 from rankjury.tracking.archive.compare import MOST_NAMED, RunComparison
 from rankjury.tracking.archive.files import HASH_SHOWN, display_time, shows_seconds

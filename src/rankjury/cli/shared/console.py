@@ -25,6 +25,7 @@ _MEASURE = re.compile(r"(?:\([^)]*\)?|[^, \t\n(])+")
 _SECONDS_BEFORE_PROGRESS = 2.0
 
 _quiet = False
+_full = False
 
 
 def check_folder(path: Path, *, folder: bool = False) -> None:
@@ -60,6 +61,30 @@ def set_quiet(quiet: bool) -> bool:
     global _quiet
     _quiet = quiet
     return quiet
+
+
+def set_full(full: bool) -> bool:
+    """Print reports and their warnings in full from now on, or cut to a screen: the callback of ``--full``."""
+    global _full
+    _full = full
+    return full
+
+
+def is_full() -> bool:
+    """Return whether ``--full`` was given."""
+    return _full
+
+
+def show_report(report: "Report", *, omit: Collection[str] = (), lines: int | None = None) -> None:
+    """Print a report as tables: cut to ``lines``, by default to those of a screen, unless ``--full`` was given."""
+    from rankjury.reporting.console import REPORT_LINES, print_report
+
+    print_report(report, omit=omit, lines=None if _full else lines or REPORT_LINES)
+
+
+def warn_of(report: "Report", further: Collection[str] = ()) -> None:
+    """Print a report's warnings: under ``--full`` all of them, else in a few lines; then further ones."""
+    warn([*(report.warning_lines if _full else report.warning_groups), *further])
 
 
 def say(message: str) -> None:
@@ -205,10 +230,8 @@ def print_result(
     if as_json:
         print_json(report.to_json())
     else:
-        from rankjury.reporting.console import print_report
-
-        print_report(report, omit=omit)
-    warn(report.warning_lines)
+        show_report(report, omit=omit)
+    warn_of(report)
     if not report.keeps_queries and any(path.suffix == ".json" for path in outputs or ()):
         warn(["too many queries to keep their scores in the report: gates on it cannot pair them"])
     written = [*(outputs or ()), *([per_query] if per_query else ())]

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 import typer
 
 from rankjury.cli.shared.commands import CONVENTIONS, READING, RESAMPLING, SPARK
-from rankjury.cli.shared.console import check_standard_input, say, set_quiet, show_progress, split_measures
+from rankjury.cli.shared.console import check_standard_input, say, set_full, set_quiet, show_progress, split_measures
 from rankjury.errors import UnknownName, UsageError, shorten
 from rankjury.scale.evaluate_files import evaluate_files, name_systems
 
@@ -41,7 +41,13 @@ _LONGEST_NAME = 100
 PlanArgument = Annotated[str, typer.Argument(metavar="PLAN", help="The plan file.")]
 QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="No warnings and no hints.", callback=set_quiet)]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print the result as JSON instead of tables.")]
+FullOption = Annotated[
+    bool, typer.Option("--full", help="Print all tables and warnings, not only what fits a screen.", callback=set_full)
+]
 StrictOption = Annotated[bool, typer.Option("--strict", help="Exit with code 5 if a verdict is unsure.")]
+LenientOption = Annotated[
+    bool, typer.Option("--lenient", help="A target fails only where no part of its interval holds.")
+]
 SystemsOption = Annotated[
     list[str] | None, typer.Option("--system", metavar="NAME", help="Only this system; repeat it.")
 ]

@@ -8,7 +8,7 @@ from typing import Protocol
 
 from rankjury.reporting.charts.layout import y_scale
 from rankjury.reporting.charts.spec import LineChart, LineSeries, Mark, Spacing
-from rankjury.reporting.tables import format_with_interval
+from rankjury.stats.formatting import format_with_interval
 
 _CLOSE = 0.2
 """As a share of the mean distance in time: nearer runs would overlap."""

@@ -13,7 +13,6 @@ from rankjury.evaluation.slices.stats import Gap, Slice
 from rankjury.recsys.sections import Exposure, Interactions
 from rankjury.reporting.charts.layout import range_with_zero
 from rankjury.reporting.charts.spec import Bars, ChartGrid, Dot, DotPlot, DotRow, LineChart, LineSeries, Tone
-from rankjury.reporting.tables import format_with_interval
 from rankjury.reporting.tables.cutoffs import CutMeasure, CutoffGrid, cut_labels, cutoff_grid
 from rankjury.stats.comparison import Comparison
 from rankjury.stats.estimates import Estimate
@@ -22,6 +21,7 @@ from rankjury.stats.formatting import (
     format_difference,
     format_percent,
     format_value,
+    format_with_interval,
     interval_decimals,
 )
 from rankjury.stats.significance import is_significant

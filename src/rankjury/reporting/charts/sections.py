@@ -14,10 +14,9 @@ from rankjury.evaluation.scores import RecordedValue
 from rankjury.evaluation.sections import ScoreHistogram, Stability
 from rankjury.reporting.charts.measures import interval_name, style_places
 from rankjury.reporting.charts.spec import Bars, Dot, DotPlot, DotRow, HistogramChart, Mark, Ring, Scatter, ScatterPoint
-from rankjury.reporting.tables import format_with_interval
 from rankjury.retrieval.bench.result import IndexResult
 from rankjury.retrieval.diagnostics import GoldSpaces, SpaceDiagnostics
-from rankjury.stats.formatting import NO_VALUE, format_percent, format_value
+from rankjury.stats.formatting import NO_VALUE, format_percent, format_value, format_with_interval
 
 if TYPE_CHECKING:
     from rankjury.retrieval.bench.sweep_result import Cost, SweepPoint as Setting, SweepResult

@@ -35,7 +35,7 @@ from rankjury.reporting.tables import (
     recorded_table,
 )
 from rankjury.reporting.tables.differences import ITEM_SLICES, p_legend, verdict_style
-from rankjury.reporting.writers.gate import verdicts_table
+from rankjury.reporting.tables.verdicts import verdicts_table
 from rankjury.stats.comparison import Comparison
 from rankjury.stats.estimates import Estimate
 from rankjury.stats.formatting import NO_VALUE, format_difference, format_estimate, format_p, format_percent

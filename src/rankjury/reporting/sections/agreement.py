@@ -7,12 +7,12 @@ from rankjury.core.text import plural
 from rankjury.evaluation.report import Report
 from rankjury.measures.measure import LEGEND
 from rankjury.reporting.sections import SectionBlock, renderer
-from rankjury.reporting.tables import TextTable, format_with_interval, make_table
+from rankjury.reporting.tables import TextTable, make_table
 from rankjury.reporting.tables.cutoffs import cutoff_grid, display_names
 from rankjury.retrieval.agreement.stats import Agreement
 from rankjury.stats.comparison import Comparison
 from rankjury.stats.estimates import Estimate
-from rankjury.stats.formatting import NO_VALUE, format_difference, format_p, format_value
+from rankjury.stats.formatting import NO_VALUE, format_difference, format_p, format_value, format_with_interval
 from rankjury.stats.resampling import Bounds
 
 _TITLES = {"spearman": "Spearman ρ", "kendall": "Kendall τ", "pearson": "Pearson r", "mae": "MAE", "rmse": "RMSE"}

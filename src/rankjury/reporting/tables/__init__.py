@@ -20,12 +20,10 @@ from rankjury.stats.estimates import Estimate
 from rankjury.stats.formatting import (
     NO_VALUE,
     format_estimate,
-    format_interval,
     format_percent,
-    format_value,
-    interval_decimals,
+    format_rounded,
+    format_with_interval,
 )
-from rankjury.stats.resampling import Bounds
 
 _MOST_SYSTEMS_ACROSS = 4
 _MOST_HEADLINE = 8
@@ -283,18 +281,6 @@ def _format_recorded(recorded: RecordedValue | None) -> str:
     if recorded.ci is None or recorded.ci[0] == recorded.ci[1]:
         return format_rounded(recorded.value)
     return format_with_interval(recorded.value, recorded.ci)
-
-
-def format_with_interval(value: float, ci: Bounds | None) -> str:
-    """Return a value with its interval, if it has one: ``0.612 [0.566, 0.657]``."""
-    return format_value(value, interval_decimals(ci)) + (f" {format_interval(ci)}" if ci else "")
-
-
-def format_rounded(value: float) -> str:
-    """Return four digits of a value without an interval; a whole number and thousands in full."""
-    if abs(value) >= 1e15:
-        return f"{value:.4g}"
-    return f"{value:,.0f}" if value == round(value) or abs(value) >= 1000 else f"{value:.4g}".replace("-", "−")
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 Each table is built once, from a ``Report``; console, Markdown, HTML, notebooks and pull requests render the same cells.
 """
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from math import isnan, nan
 
@@ -12,9 +12,11 @@ from rankjury.evaluation.examples import Examples
 from rankjury.evaluation.paired import Change, Move
 from rankjury.evaluation.report import Report
 from rankjury.evaluation.slices.stats import Gap, Slice
+from rankjury.evaluation.summary import contradicts_interval, main_system
 from rankjury.measures.measure import LEGEND
 from rankjury.reporting.tables import CellStyle, TableCell, TableColumn, TextTable, cut_name, idle_systems, make_table
 from rankjury.stats.comparison import Comparison
+from rankjury.stats.estimates import Estimate
 from rankjury.stats.formatting import (
     NO_VALUE,
     format_difference,
@@ -31,12 +33,13 @@ ITEM_SLICES = (
     "the others (recall, precision …) look at the top k of the whole list"
 )
 """The note of every report with slices of items."""
+LOSSES_SHOWN = 5
 _MOVES_SHOWN = 3
-_LOSSES_SHOWN = 5
+_MOST_SYSTEMS_ACROSS = 4
 _LONGEST_NAME = 24
 _MARK = TableColumn("", "text")
 """The column that says in a word what a difference means needs no name."""
-_MARKS = {"better": "▲ better", "worse": "▼ worse", "noise": "≈ noise", "": ""}
+_MARKS = {"better": "▲ better", "worse": "▼ worse", "noise": "not shown", "": ""}
 
 
 def summary_table(report: Report, labels: Sequence[str] | None = None) -> TextTable:
@@ -91,7 +94,7 @@ def single_measure_table(found: TextTable, name: str) -> TextTable:
 
 
 def verdict_style(comparison: Comparison | Gap, level: float) -> CellStyle:
-    """Return ``better``, ``worse``, or ``noise`` where chance alone would do; empty where no test could be made."""
+    """Return ``better``, ``worse``, or ``noise`` where neither is shown; empty where no test could be made."""
     if comparison.p_holm is None:
         return ""
     if not is_significant(comparison.p_holm, level) or comparison.gain == 0:
@@ -100,7 +103,7 @@ def verdict_style(comparison: Comparison | Gap, level: float) -> CellStyle:
 
 
 def mark_cell(comparison: Comparison | Gap, level: float) -> TableCell:
-    """Return a difference in a word: ``▲ better``, ``▼ worse``, ``≈ noise``; ``= same`` where no query differs."""
+    """Return a difference in a word: ``▲ better``, ``▼ worse``, ``not shown``; ``= same`` where no query differs."""
     verdict = verdict_style(comparison, level)
     return TableCell("= same" if verdict and _is_same(comparison) else _MARKS[verdict], verdict)
 
@@ -108,6 +111,20 @@ def mark_cell(comparison: Comparison | Gap, level: float) -> TableCell:
 def _is_same(comparison: Comparison | Gap | None) -> bool:
     """Tell whether no query differs."""
     return isinstance(comparison, Comparison) and not comparison.whole and comparison.equal == comparison.n > 0
+
+
+def correction_note(differences: Iterable[Comparison | Gap], level: float) -> str:
+    """Return why an interval may exclude 0 where p is above its limit, or the reverse; empty where none does so."""
+    found = list(differences)
+    if not any(contradicts_interval(difference, level) for difference in found):
+        return ""
+    tests, limit = sum(difference.tested for difference in found), 1 - level
+    if tests < 2:
+        return f"interval and p are found in two ways, which differ here: p is close to {limit:.2g}"
+    return (
+        f"intervals are before correction for {tests:,} comparisons, p is after it: they may exclude 0 where p is "
+        f"above {limit:.2g}"
+    )
 
 
 def p_legend(report: Report) -> str:
@@ -119,10 +136,17 @@ def p_legend(report: Report) -> str:
     return f"p: sign-flip test{of_whole}, Holm's correction"
 
 
+def compared_labels(report: Report) -> list[str]:
+    """Return the measures that are compared: those that only describe a run, such as judged@10, if all do."""
+    compared = {comparison.measure for comparison in report.comparisons}
+    labels = [label for label in report.labels if label in compared]
+    return [label for label in labels if not report.describes(label)] or labels
+
+
 def comparison_table(report: Report) -> TextTable:
     """Return the baseline under each measure, and after it every other system with its difference."""
     rows: list[list[str | TableCell]] = []
-    for label in report.labels:
+    for label in compared_labels(report):
         compared = [row for row in report.comparisons if row.measure == label]
         for number, comparison in enumerate(compared):
             if number == 0:
@@ -135,7 +159,7 @@ def comparison_table(report: Report) -> TextTable:
             rows.append(["", comparison.system, mean, change, p, n, counts])
     header = ["measure", "system", "mean", f"difference [{format_percent(report.level)}]", "p", "n", "+/=/−"]
     notes = [f"{p_legend(report)} · +/=/−: {report.unit[1]} better, equal, worse"]
-    notes += [LEGEND] if report.common_names else []
+    notes += filter(None, [correction_note(report.comparisons, report.level), LEGEND if report.common_names else ""])
     stacked: list[Sequence[str | TableCell]] = []
     for measure, system, *values in rows:
         if measure:
@@ -176,20 +200,24 @@ def format_tally(comparison: Comparison) -> str:
 
 
 def power_lines(report: Report) -> Iterator[str]:
-    """Return what the first measure could have shown with so many queries, one line per system."""
-    for comparison in report.comparisons:
-        if comparison.measure != report.labels[0] or comparison.detectable is None:
-            continue
-        needed = comparison.needed_for(report.detect, report.level)
-        yield (
-            f"{comparison.system}: {plural(comparison.n, *report.unit)} can show {comparison.detectable:.2g} in "
-            f"{comparison.measure} ({format_percent(POWER)} power); {report.detect:g} takes "
-            f"{f'{needed:,}' if needed else 'too many'}"
-        )
+    """Return how many queries would show the difference of interest in the first measure, in one line at most."""
+    label, detect = report.labels[0], f"{report.detect:g}"
+    needed = [
+        (comparison.system, comparison.needed_for(report.detect, report.level))
+        for comparison in report.comparisons
+        if comparison.measure == label and comparison.detectable is not None
+    ]
+    counts = [
+        f"{'too many' if number is None else f'{number:,}'} {report.unit[1]}"
+        + (f" ({system})" if len(needed) > 1 else "")
+        for system, number in needed
+    ]
+    if counts:
+        yield f"To show a difference of {detect} in {label} takes {', '.join(counts)} ({format_percent(POWER)} power)."
 
 
 def largest_losses(
-    report: Report, label: str, system: str | None = None, most: int = _LOSSES_SHOWN
+    report: Report, label: str, system: str | None = None, most: int = LOSSES_SHOWN
 ) -> tuple[Change, ...]:
     """Return the queries that lost most under a measure, of one system or of all but random ones, worst first."""
     idle = idle_systems(report) if system is None else ()
@@ -257,8 +285,24 @@ def _format_moves(moves: Sequence[Move], names: Mapping[str, str]) -> str:
     return ", ".join([*shown, *([f"{more} more"] if more > 0 else ())])
 
 
+def slices_title(report: Report, label: str) -> str:
+    """Return the heading of the table of slices, which says how it is sorted."""
+    compared = list(_compared_slices(report, label))
+    losses = any(comparison.gain < 0 for comparison in compared)
+    order = "weakest first" if not compared else "largest loss first" if losses else "smallest gain first"
+    systems = [name for part in report.slices for name, measures in part.estimates.items() if label in measures]
+    several = order == "weakest first" and len(set(systems)) > 1
+    return f"{report.both_names(label)} by slice, {order}{f' for {main_system(report, label)}' if several else ''}"
+
+
+def _compared_slices(report: Report, label: str) -> Iterator[Comparison]:
+    """Yield the comparisons with the baseline within the slices under a measure."""
+    for part in report.slices:
+        yield from (found for found in part.beside if isinstance(found, Comparison) and found.measure == label)
+
+
 def slices_table(report: Report, label: str, *, changed: bool = False, losing: bool = False) -> TextTable:
-    """Return one measure in every slice, those that lose most first; what was compared with nothing comes last.
+    """Return one measure in every slice: with a baseline the largest loss first, else the weakest slice first.
 
     Args:
         report: Its slices are compared with the baseline in the slice, or with the rest of the queries.
@@ -266,70 +310,128 @@ def slices_table(report: Report, label: str, *, changed: bool = False, losing: b
         changed: Without slices in which no query differs from the baseline, and without random systems.
         losing: Only slices that do worse than what they are compared with, without random systems.
     """
-    found = {
-        (part.name, difference.system): difference
+    idle = idle_systems(report) if changed or losing else frozenset()
+    if any(True for _ in _compared_slices(report, label)):
+        found = _slice_differences(report, label, idle, changed=changed, losing=losing)
+    else:
+        found = _slice_means(report, label, idle, losing=losing)
+    items = any(part.of == "items" for part in report.slices)
+    return replace(found, notes=(*found.notes, ITEM_SLICES)) if items else found
+
+
+def _slice_differences(report: Report, label: str, idle: Collection[str], *, changed: bool, losing: bool) -> TextTable:
+    """Return one row per slice and system, with the baseline's mean and the system's, the largest loss first."""
+    found = [
+        (part, difference)
         for part in report.slices
         for difference in part.beside
-        if difference.measure == label
-    }
-    compared = {system for _, system in found}
-    omitted: Collection[str | None] = {report.baseline, *(idle_systems(report) if changed or losing else ())}
-    systems = [name for name in report.systems if name not in omitted and (name in compared or not found)]
-    lower = report.lower_is_better(label)
-
-    def rank(part: Slice, system: str) -> tuple[object, ...]:
-        """Losses that are shown come first, whatever their size; then by the difference, or by the mean."""
-        difference = found.get((part.name, system))
-        gain = difference.gain if difference is not None else nan
-        if not found:
-            mean = part.estimates[system][label].mean
-            gain = -mean if lower else mean
-        lost = difference is not None and verdict_style(difference, report.level) == "worse"
-        return not lost, isnan(gain), 0.0 if isnan(gain) else gain, part.name, system
-
-    def is_shown_here(part: Slice, system: str) -> bool:
-        difference = found.get((part.name, system))
-        if label not in part.estimates.get(system, {}) or ((changed or losing) and _is_same(difference)):
-            return False
-        return not losing or not found or (difference is not None and difference.gain < 0)
-
-    pairs = [(part, system) for part in report.slices for system in systems if is_shown_here(part, system)]
-    several = len(systems) > 1
+        if isinstance(difference, Comparison) and difference.measure == label and difference.system not in idle
+    ]
+    family = [difference for _, difference in found]
+    shown = [
+        (part, difference)
+        for part, difference in found
+        if not ((changed or losing) and _is_same(difference)) and (not losing or difference.gain < 0)
+    ]
+    shown.sort(key=lambda row: (isnan(row[1].gain), 0.0 if isnan(row[1].gain) else row[1].gain, row[0].name))
+    several = len({difference.system for difference in family}) > 1
     rows: list[list[str | TableCell]] = []
-    for part, system in sorted(pairs, key=lambda pair: rank(*pair)):
-        estimate, difference = part.estimates[system][label], found.get((part.name, system))
-        n = difference.n if isinstance(difference, Comparison) else estimate.n
-        names: list[str | TableCell] = [part.label, *([system] if several else ()), f"{n:,}"]
-        if not found:
-            rows.append([*names, format_estimate(estimate)])
-        elif difference is None or not n:
-            rows.append([*names, format_estimate(replace(estimate, ci=None)), NO_VALUE, "", NO_VALUE])
-        else:
-            mean = format_value(
-                difference.mean if isinstance(difference, Comparison) else estimate.mean, interval_decimals(estimate.ci)
-            )
-            p = format_p(difference.p_holm, at_floor=difference.at_floor)
-            rows.append(
-                [
-                    *names,
-                    mean,
-                    format_difference(difference.difference, difference.ci),
-                    mark_cell(difference, report.level),
-                    p,
-                ]
-            )
-    level = f"[{format_percent(report.level)}]"
-    against = f"difference {level}" if report.baseline else f"to the rest {level}"
-    values: list[str | TableColumn] = [f"mean {level}" if report.resampling else "mean"]
-    notes = []
-    if found:
-        values = ["mean", against, _MARK, "p"]
-        tested = sum(
-            difference.tested for part in report.slices for difference in part.beside if difference.measure == label
-        )
-        notes.append(f"p: Holm's correction for {plural(tested, 'test', 'tests')} · noise: chance alone would do")
-    if any(part.of == "items" for part in report.slices):
-        notes.append(ITEM_SLICES)
+    for part, difference in shown:
+        system, estimates = difference.system, part.estimates
+        names: list[str | TableCell] = [part.label, *([system] if several else ()), f"{difference.n:,}"]
+        if not difference.n:
+            means = [_plain_mean(estimates.get(name, {}).get(label)) for name in (difference.baseline, system)]
+            rows.append([*names, *means, NO_VALUE, "", NO_VALUE])
+            continue
+        decimals = interval_decimals(estimates[system][label].ci)
+        means = [format_value(mean, decimals) for mean in (difference.baseline_mean, difference.mean)]
+        change = format_difference(difference.difference, difference.ci)
+        p = format_p(difference.p_holm, at_floor=difference.at_floor)
+        rows.append([*names, *means, change, mark_cell(difference, report.level), p])
+    level = f"difference [{format_percent(report.level)}]"
+    systems = [report.baseline or "", "mean" if several or not family else family[0].system]
+    header: list[str | TableColumn] = ["slice", *(["system"] if several else ()), "n", *systems, level, _MARK, "p"]
     text = (0, 1) if several else (0,)
-    header: list[str | TableColumn] = ["slice", *(["system"] if several else ()), "n", *values]
-    return make_table(header, rows, text=text, wraps=text, notes=notes)
+    table = make_table(header, rows, text=text, wraps=text, notes=_slice_notes(family, report.level))
+    return table.dropping("p", "n")
+
+
+def _slice_means(report: Report, label: str, idle: Collection[str], *, losing: bool) -> TextTable:
+    """Return every system's mean in every slice, the weakest first; of one system, its difference to the rest too."""
+    systems = [
+        name
+        for name in report.systems
+        if name not in idle and any(label in part.estimates.get(name, {}) for part in report.slices)
+    ]
+    main = main_system(report, label)
+    if main not in systems:
+        main = systems[0] if systems else None
+    if main is None:
+        return make_table(["slice", "n", "mean"], [])
+    sign = -1.0 if report.lower_is_better(label) else 1.0
+    gaps = {
+        (part.name, gap.system): gap
+        for part in report.slices
+        for gap in part.beside
+        if isinstance(gap, Gap) and gap.measure == label and gap.system in systems
+    }
+
+    def rank(part: Slice) -> tuple[object, ...]:
+        estimate = part.estimates.get(main, {}).get(label)
+        mean = nan if estimate is None else sign * estimate.mean
+        return isnan(mean), 0.0 if isnan(mean) else mean, part.name
+
+    def is_shown(part: Slice) -> bool:
+        gap = gaps.get((part.name, main))
+        known = any(label in part.estimates.get(name, {}) for name in systems)
+        return known and (not losing or not gaps or (gap is not None and gap.gain < 0))
+
+    parts = sorted(filter(is_shown, report.slices), key=rank)
+    level = f"[{format_percent(report.level)}]"
+    notes = _slice_notes(list(gaps.values()), report.level)
+    estimates = {(part.name, name): part.estimates.get(name, {}).get(label) for part in parts for name in systems}
+    rows: list[list[str | TableCell]] = []
+    if len(systems) == 1 and gaps:
+        for part in parts:
+            estimate, gap = estimates[part.name, main], gaps.get((part.name, main))
+            mean, n = _plain_mean(estimate), f"{estimate.n:,}" if estimate is not None else NO_VALUE
+            change: list[str | TableCell] = [NO_VALUE, "", NO_VALUE]
+            if gap is not None:
+                change = [format_difference(gap.difference, gap.ci), mark_cell(gap, report.level), format_p(gap.p_holm)]
+            rows.append([part.label, n, mean, *change])
+        table = make_table(["slice", "n", "mean", f"to the rest {level}", _MARK, "p"], rows, wraps=(0,), notes=notes)
+        return table.dropping("p", "n")
+    if len(systems) == 1:
+        title = f"mean {level}" if report.resampling else "mean"
+        for part in parts:
+            estimate = estimates[part.name, main]
+            rows.append(
+                [part.label, *(("", "") if estimate is None else (f"{estimate.n:,}", format_estimate(estimate)))]
+            )
+        return make_table(["slice", "n", title], rows, wraps=(0,))
+    for part in parts:
+        counts = {estimate.n for name in systems if (estimate := estimates[part.name, name]) is not None}
+        row: list[str | TableCell] = [part.label, " | ".join(f"{n:,}" for n in sorted(counts, reverse=True))]
+        for name in systems:
+            gap = gaps.get((part.name, name))
+            style = "" if gap is None else verdict_style(gap, report.level)
+            mark = _MARKS[style][:1] if style in ("better", "worse") else ""
+            text = f"{_plain_mean(estimates[part.name, name])} {mark}".rstrip()
+            row.append(TableCell(text, style if mark else ""))
+        rows.append(row)
+    notes = [f"▲ better, ▼ worse than the other {report.unit[1]}, {notes[0]}", *notes[1:]] if gaps else []
+    table = make_table(["slice", "n", *systems], rows, wraps=(0,), notes=notes, fixed=2)
+    return replace(table, narrower=(table.without("n"),)) if len(systems) <= _MOST_SYSTEMS_ACROSS else table
+
+
+def _plain_mean(estimate: Estimate | None) -> str:
+    return NO_VALUE if estimate is None else format_estimate(replace(estimate, ci=None), interval_decimals(estimate.ci))
+
+
+def _slice_notes(family: Sequence[Comparison | Gap], level: float) -> list[str]:
+    """Return the notes under slices: how p-values were corrected, and what is not shown."""
+    if not family:
+        return []
+    tested = sum(difference.tested for difference in family)
+    notes = [f"p: Holm's correction for {plural(tested, 'test', 'tests')} · not shown: chance alone may explain it"]
+    return [*notes, *filter(None, [correction_note(family, level)])]

@@ -22,7 +22,7 @@ from rankjury.reporting.tables.differences import (
     slices_table,
     summary_table,
 )
-from rankjury.reporting.writers.gate import verdict_counts, verdicts_table
+from rankjury.reporting.tables.verdicts import verdict_counts, verdicts_table
 from rankjury.stats.comparison import Comparison
 from rankjury.stats.formatting import format_difference, format_estimate, format_p
 

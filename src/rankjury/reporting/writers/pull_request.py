@@ -16,8 +16,8 @@ from rankjury.evaluation.report import Report
 from rankjury.reporting.sections import render_sections
 from rankjury.reporting.tables import TextTable, about_line, first_labels, list_conventions
 from rankjury.reporting.tables.differences import changes_table, largest_losses, p_legend, slices_table, summary_table
+from rankjury.reporting.tables.verdicts import verdict_counts, verdicts_table
 from rankjury.reporting.writers import OutputRequest, writer
-from rankjury.reporting.writers.gate import verdict_counts, verdicts_table
 from rankjury.reporting.writers.markdown import markdown_table, section_lines
 
 LONGEST = 65_536
