@@ -5,29 +5,37 @@ from dataclasses import replace
 from types import MappingProxyType
 
 from rankjury.core.text import escape_markdown
+from rankjury.evaluation.gate import Gate
 from rankjury.evaluation.report import Report
 from rankjury.reporting.sections import SectionBlock, render_sections
 from rankjury.reporting.tables import TextTable, headline_table
 from rankjury.reporting.tables.differences import (
     ITEM_SLICES,
     changes_table,
+    compared_labels,
     comparison_table,
     largest_losses,
     power_lines,
     slices_table,
+    slices_title,
 )
+from rankjury.reporting.tables.verdicts import verdicts_table
 from rankjury.reporting.writers import OutputRequest, writer
 
 
 @writer("markdown", ".md")
 def to_markdown(report: Report, request: OutputRequest | None = None) -> str:
-    """Return the report as Markdown: means, comparisons, losses, slices, sections, warnings."""
+    """Return the report as Markdown: the summary, verdicts, means, comparisons, losses, slices, sections, warnings."""
     blocks = [block for _, block in render_sections(report, "markdown")]
+    lines = [part for line in report.summary for part in ("", escape_markdown(line))]
+    gate = report.section(Gate)
+    if gate is not None:
+        lines += _block("Targets", verdicts_table(gate))
     headline = headline_table(report)
-    lines = list(_block("", next(table for table in (headline, *headline.narrower) if table.header[0] == "measure")))
+    lines += _block("", next(table for table in (headline, *headline.narrower) if table.header[0] == "measure"))
     if report.comparisons:
         lines += _block(f"Compared with {report.baseline}", comparison_table(report))
-        compared = report.only(list(dict.fromkeys(comparison.measure for comparison in report.comparisons)))
+        compared = report.only(compared_labels(report))
         lines += ["", *(f"- {escape_markdown(line)}" for line in power_lines(compared))]
         label = compared.labels[0]
         for system in report.systems:
@@ -35,8 +43,9 @@ def to_markdown(report: Report, request: OutputRequest | None = None) -> str:
             lines += _block(f"Largest losses of {system} on {label}", losses)
     by_slice = report.slices and not any("slices" in block.replaces for block in blocks)
     for label in report.labels if by_slice else ():
-        found = replace(slices_table(report, label), notes=())
-        lines += _block(f"{report.both_names(label)} by slice, worst first", found)
+        found = slices_table(report, label)
+        notes = tuple(note for note in found.notes if note != ITEM_SLICES)
+        lines += _block(slices_title(report, label), replace(found, notes=notes))
     if by_slice and any(part.of == "items" for part in report.slices):
         lines += ["", f"- {escape_markdown(ITEM_SLICES)}"]
     for block in blocks:

@@ -20,6 +20,7 @@ from rankjury.reporting.tables.differences import (
     largest_losses,
     p_legend,
     slices_table,
+    slices_title,
     summary_table,
 )
 from rankjury.reporting.tables.verdicts import verdict_counts, verdicts_table
@@ -49,16 +50,19 @@ def report_snippet(report: Report) -> str:
     label = shown[0]
     gate = report.section(Gate)
     verdict = "" if gate is None else f"{_MARKS[gate.outcome]}: {verdict_counts(gate)}"
+    first, *further = report.summary or ("",)
     losses = changes_table(report, largest_losses(report, label, most=_MOST_LOSSES), texts=True)
     legend = [p_legend(report), "+/=/−: better, equal, worse"] if report.comparisons else []
     return _box(
-        _title(f"Report on {about_line(report)}"),
+        _title(first) if first else "",
+        *(f'<p style="margin:0.1em 0">{_escape(line, _LONGEST_LINE)}</p>' for line in further),
+        _small(f"Report on {about_line(report)}"),
         "" if gate is None else f'<p style="margin:0.3em 0"><strong>{_escape(verdict)}</strong></p>',
         "" if gate is None else _table(verdicts_table(gate, "fail", "unsure")),
         _table(summary_table(report, shown)),
         _small(" · ".join([f"intervals are over {report.unit[1]}", *legend])),
         _folded(plural(len(others), "further measure", "further measures"), summary_table(report, others)),
-        _folded(f"{label} by slice, worst first", slices_table(report, label, changed=True)),
+        _folded(slices_title(report, label), slices_table(report, label, changed=True)),
         _folded(f"largest losses in {label}", losses),
         *(_section(block) for _, block in render_sections(report, "notebook")),
         _warnings(report.warning_lines),
@@ -106,7 +110,13 @@ def comparison_snippet(comparison: Comparison) -> str:
 def gate_snippet(gate: Gate) -> str:
     against = f" · baseline {gate.baseline}" if gate.baseline else ""
     title = f"{_MARKS[gate.outcome]}: {verdict_counts(gate)}{against}"
-    return _box(_title(title), _table(verdicts_table(gate)), _warnings(gate.notes))
+    return _box(
+        _title(title),
+        _small(gate.sentence),
+        _table(verdicts_table(gate)),
+        _small(gate.exit_note),
+        _warnings(gate.notes),
+    )
 
 
 def _box(*parts: str) -> str:
@@ -115,7 +125,7 @@ def _box(*parts: str) -> str:
 
 
 def _title(text: str) -> str:
-    return f'<p style="margin:0.3em 0;font-weight:bold">{_escape(text)}</p>'
+    return f'<p style="margin:0.3em 0;font-weight:bold">{_escape(text, _LONGEST_LINE)}</p>'
 
 
 def _small(text: str) -> str:

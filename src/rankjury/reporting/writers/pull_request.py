@@ -15,7 +15,14 @@ from rankjury.evaluation.gate import Gate
 from rankjury.evaluation.report import Report
 from rankjury.reporting.sections import render_sections
 from rankjury.reporting.tables import TextTable, about_line, first_labels, list_conventions
-from rankjury.reporting.tables.differences import changes_table, largest_losses, p_legend, slices_table, summary_table
+from rankjury.reporting.tables.differences import (
+    changes_table,
+    largest_losses,
+    p_legend,
+    slices_table,
+    slices_title,
+    summary_table,
+)
 from rankjury.reporting.tables.verdicts import verdict_counts, verdicts_table
 from rankjury.reporting.writers import OutputRequest, writer
 from rankjury.reporting.writers.markdown import markdown_table, section_lines
@@ -24,7 +31,7 @@ LONGEST = 65_536
 """Characters that GitHub takes in a comment."""
 _KEPT_FREE = 1_000
 """Characters for the last lines, and the note that something was cut."""
-_LONGEST_CELL = 160
+_LONGEST_CELL, _LONGEST_SENTENCE = 160, 500
 _WORST_SLICES = 5
 _LARGEST_LOSSES = 5
 _MARKS = {"pass": "✅ PASS", "fail": "❌ FAIL", "unsure": "⚠️ UNSURE"}
@@ -73,12 +80,13 @@ def _size(lines: Sequence[str]) -> int:
 
 
 def _head(report: Report) -> CommentPart:
-    """Return the verdict, and what it is about."""
+    """Return the verdict, the summary, and what it is about."""
     name = escape_text(str(report.provenance.get("name") or "report"))
     gate = report.section(Gate)
     title = f"### {'rankjury' if gate is None else _MARKS[gate.outcome]} · {name}"
     targets = [] if gate is None else [f"targets: {verdict_counts(gate)}"]
-    return CommentPart([title, "", escape_text(" · ".join([*targets, about_line(report)]))], [])
+    summary = [part for line in report.summary for part in (escape_text(line, _LONGEST_SENTENCE), "")]
+    return CommentPart([title, "", *summary, escape_text(" · ".join([*targets, about_line(report)]))], [])
 
 
 def _open(report: Report) -> Iterator[CommentPart]:
@@ -86,12 +94,14 @@ def _open(report: Report) -> Iterator[CommentPart]:
     gate = report.section(Gate)
     labels, _ = first_labels(report)
     label = labels[0]
-    lowest = "loses most" if report.comparisons else "is lowest"
     losses = largest_losses(report, label, most=_LARGEST_LOSSES)
     for title, found in (
         ("", None if gate is None else verdicts_table(gate, "fail", "unsure")),
         ("", summary_table(report, labels)),
-        (f"**Where {_coded(label)} {lowest}**", slices_table(report, label, losing=True).first(_WORST_SLICES)),
+        (
+            f"**{escape_text(slices_title(report, label))}**",
+            slices_table(report, label, losing=True).first(_WORST_SLICES),
+        ),
         (f"**Largest losses in {_coded(label)}**", changes_table(report, losses, texts=True)),
     ):
         if found:
@@ -113,7 +123,8 @@ def _folded(report: Report) -> Iterator[CommentPart]:
         yield _folded_table(plural(len(others), "further measure", "further measures"), summary_table(report, others))
     slices = slices_table(report, label, changed=True)
     if len(slices.rows) > _WORST_SLICES:
-        yield _folded_table(f"{label} in all slices where anything differs, worst first", slices)
+        differing = " where anything differs" if report.comparisons else ""
+        yield _folded_table(f"All slices{differing}: {slices_title(report, label)}", slices)
     for _, block in render_sections(report, "pull-request"):
         lines = list(section_lines(block, brief=True, text=partial(escape_text, longest=500)))
         if lines:
