@@ -53,6 +53,11 @@ def check_failure(outcome: Outcome, code: int, *fragments: str) -> None:
         assert fragment in outcome.err
 
 
+def tables_of(out: str) -> str:
+    """What is printed under the sentences that a report begins with."""
+    return out.partition("\n\n")[2]
+
+
 def check_width(text: str, width: int = 80) -> None:
     """Nothing is wider than the terminal, and nothing was cut to make it fit."""
     assert text.strip()

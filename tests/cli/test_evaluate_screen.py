@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Rankjury
-from tests.cli.support import GOLD, RUN, check_width, means_of, put, report_of, warnings_of
+from tests.cli.support import GOLD, RUN, check_width, means_of, put, report_of, tables_of, warnings_of
 from tests.cli.terminal import in_terminal
 
 # q1: d1 (grade 1) at rank 1. q2: d3 (grade 1) at rank 1, d1 (grade 2) at rank 2.
@@ -21,7 +21,7 @@ BASIC = ["evaluate", "gold.qrels", "run.trec"]
 
 
 def test_the_table_shows_means_and_how_many(rankjury: Rankjury) -> None:
-    lines = rankjury(*BASIC, "-m", "ndcg@10,precision@10,num_rel_ret", "--no-ci").out.splitlines()
+    lines = tables_of(rankjury(*BASIC, "-m", "ndcg@10,precision@10,num_rel_ret", "--no-ci").out).splitlines()
     assert lines[0].split() == ["measure", "run", "n"]
     assert [line.split() for line in lines[2:]] == [
         ["ndcg@10", f"{NDCG:.4f}", "2"],
@@ -33,14 +33,14 @@ def test_the_table_shows_means_and_how_many(rankjury: Rankjury) -> None:
 def test_several_runs_stand_beside_each_other(rankjury: Rankjury) -> None:
     put("worse.trec", RUN.replace("2.5", "0.5"))
     outcome = rankjury("evaluate", "gold.qrels", "run.trec", "worse.trec", "-m", "rr", "--no-ci")
-    lines = outcome.out.splitlines()
+    lines = tables_of(outcome.out).splitlines()
     assert lines[0].split() == ["measure", "run", "worse", "n"]
     assert lines[2].split() == ["rr", "1.0000", "0.7500", "2"]
 
 
 def test_many_runs_stand_below_each_other(rankjury: Rankjury) -> None:
     names = [put(f"s{number}.trec", RUN) for number in range(5)]
-    lines = rankjury("evaluate", "gold.qrels", *names, "-m", "rr,ap", "--no-ci").out.splitlines()
+    lines = tables_of(rankjury("evaluate", "gold.qrels", *names, "-m", "rr,ap", "--no-ci").out).splitlines()
     assert lines[0].split() == ["system", "rr", "ap", "n"]
     assert [line.split()[0] for line in lines[2:]] == ["s0", "s1", "s2", "s3", "s4"]
 
@@ -48,7 +48,7 @@ def test_many_runs_stand_below_each_other(rankjury: Rankjury) -> None:
 @pytest.mark.parametrize("systems", [1, 2, 4, 5, 9])
 def test_the_default_table_fits_80_columns(rankjury: Rankjury, systems: int) -> None:
     names = [put(f"s{number}.trec", RUN) for number in range(systems)]
-    outcome = rankjury("evaluate", "gold.qrels", *names)
+    outcome = rankjury("evaluate", "gold.qrels", *names, "--full")
     check_width(outcome.out)
 
 
@@ -71,7 +71,7 @@ def test_no_figure_is_lost_to_long_names(
 ) -> None:
     """Names may be shortened or wrapped, but every mean stands in the table whole, with its interval."""
     names = [put(f"a-system-with-a-name-of-some-length-{number}.trec", RUN) for number in range(systems)]
-    out = rankjury("evaluate", "gold.qrels", *names, "-m", measures, *options).out
+    out = tables_of(rankjury("evaluate", "gold.qrels", *names, "-m", measures, *options, "--full").out)
     count = len(means_of(rankjury("evaluate", "gold.qrels", names[0], "-m", measures, "--json"), names[0][:-5]))
     assert max(map(len, out.splitlines())) <= 80
     assert len(re.findall(figure, out)) == systems * count
@@ -90,7 +90,7 @@ def test_how_many_queries_were_averaged_is_shown_in_every_layout(rankjury: Rankj
     """ap is defined for one query of two; a table that hides it compares what cannot be compared."""
     put("half.qrels", "q1 0 d1 1\nq2 0 d1 0\n")
     names = [put(f"{name}-{number}.trec", RUN) for number in range(systems)]
-    out = rankjury("evaluate", "half.qrels", *names, "-m", "ap").out
+    out = tables_of(rankjury("evaluate", "half.qrels", *names, "-m", "ap").out)
     assert re.search(r"\bn\b", out.splitlines()[0])
     assert "1 (1 undefined)" in out
 
@@ -98,7 +98,7 @@ def test_how_many_queries_were_averaged_is_shown_in_every_layout(rankjury: Rankj
 def test_a_wider_terminal_is_used(rankjury: Rankjury, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "200")
     names = [put(f"a-system-with-a-name-of-some-length-{number}.trec", RUN) for number in range(4)]
-    out = rankjury("evaluate", "gold.qrels", *names, "-m", "rr").out
+    out = tables_of(rankjury("evaluate", "gold.qrels", *names, "-m", "rr").out)
     assert out.splitlines()[0].split() == ["measure", *(name[:-5] for name in names), "n"]
 
 
@@ -141,9 +141,29 @@ def test_the_gold_from_standard_input(rankjury: Rankjury) -> None:
 
 def test_warnings_go_to_standard_error_only(rankjury: Rankjury) -> None:
     put("half.trec", "q1 Q0 x 1 2 t\n")
-    outcome = rankjury("evaluate", "gold.qrels", "half.trec", "--json")
+    outcome = rankjury("evaluate", "gold.qrels", "half.trec", "--json", "--full")
     assert len(outcome.warnings) == len(report_of(outcome)["warnings"]) > 0
     assert [line.removeprefix("warning: ") for line in outcome.warnings] == warnings_of(outcome)
+
+
+def test_warnings_are_grouped_unless_all_are_asked_for(rankjury: Rankjury) -> None:
+    """Every run lacks a query and has an unjudged item: one line for each kind, or one for each run."""
+    runs = [put(f"r{n}.trec", f"q1 Q0 x{n} 1 2 t\nq1 Q0 d1 2 1 t\n") for n in range(4)]
+    grouped, every = (rankjury("evaluate", "gold.qrels", *runs, "-m", "rr", *more) for more in ((), ("--full",)))
+    assert len(grouped.warnings) <= 5
+    assert sum("missing" in line for line in grouped.warnings) == 1
+    assert sum("q2" in line for line in every.warnings) == 1, "the same of all systems is one line anyway"
+    assert len(every.warnings) >= len(grouped.warnings)
+
+
+def test_a_long_report_is_cut_and_says_so(rankjury: Rankjury) -> None:
+    runs = [put(f"a-system-with-a-name-of-some-length-{number}.trec", RUN) for number in range(9)]
+    command = ("evaluate", "gold.qrels", *runs, "-m", ",".join(f"ndcg@{k}" for k in range(1, 9)))
+    short, whole = rankjury(*command).out.splitlines(), rankjury(*command, "--full").out.splitlines()
+    assert len(short) <= 60 < len(whole)
+    hidden = int(re.fullmatch(r"… (\d+) more lines: --full", short[-1])[1])  # type: ignore[index]
+    assert hidden == sum(map(bool, whole)) - sum(map(bool, short[:-1]))
+    assert short[:-1] == whole[: len(short) - 1]
 
 
 @pytest.mark.parametrize("form", [[], ["--json"], ["-o", "report.md"]])

@@ -79,7 +79,9 @@ def test_the_unjudged_share_is_told(rankjury: Rankjury, measures: str, text: str
     run = "".join(f"q1 Q0 {item} 1 {9 - n} t\n" for n, item in enumerate(["d1", "x", "y", "z"]))
     run += "q2 Q0 d3 1 2 t\nq2 Q0 d1 2 1 t\n"
     warnings = _warned(rankjury, GOLD, run, "-m", measures)
-    assert warnings == ([] if text is None else [f"unjudged items count as not relevant: {text}"])
+    assert [warning.partition(";")[0] for warning in warnings] == (
+        [] if text is None else [f"unjudged items count as not relevant: {text}"]
+    )
 
 
 @pytest.mark.parametrize(
@@ -90,7 +92,7 @@ def test_ties_at_the_cut_off_are_counted(rankjury: Rankjury, measures: str, text
     run = "".join(f"q1 Q0 {item} 1 {score} t\n" for item, score in zip("abcd", (5, 5, 3, 3), strict=True))
     run += "".join(f"q2 Q0 {item} 1 {score} t\n" for item, score in zip("abcd", (5, 4, 3, 3), strict=True))
     warnings = _warned(rankjury, gold, run, "-m", measures)
-    assert [warning.rpartition(": ")[2] for warning in warnings] == ([] if text is None else [text])
+    assert [warning.partition(";")[0].rpartition(": ")[2] for warning in warnings] == ([] if text is None else [text])
     assert all("equal scores" in warning for warning in warnings)
 
 

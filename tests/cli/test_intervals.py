@@ -89,7 +89,7 @@ def test_bca_is_another_interval_and_usual_for_means(rankjury: Rankjury) -> None
 @pytest.mark.parametrize("options", [[], ["--no-ci"], ["--level", "0.999"]])
 def test_every_layout_fits_80_columns(rankjury: Rankjury, systems: int, options: list[str]) -> None:
     names = [put_run(f"{'a-name-of-some-length-' * (n % 2)}s{n}.trec", RANKS) for n in range(systems)]
-    outcome = rankjury("evaluate", "g.qrels", *names, *options)
+    outcome = rankjury("evaluate", "g.qrels", *names, *options, "--full")
     check_width(outcome.out)
     assert outcome.code == 0
 

@@ -268,7 +268,7 @@ def test_users_of_whom_nothing_was_held_out_are_told() -> None:
     found = evaluate_arrays([[1, 2], [2, 1], [-1, -1]], [[1], [-1], [2]], measures=["rr", "num_q"])
     assert found.queries.to_list() == ["0", "2"]
     assert found["rr"].tolist() == [1.0, 0.0]
-    assert "1 retrieved query has no gold: not counted" in map(str, found.warnings)
+    assert any(str(warning).startswith("1 retrieved query has no gold") for warning in found.warnings)
 
 
 def test_a_mask_is_not_passed_over() -> None:

@@ -18,7 +18,7 @@ from rankjury.stats.resampling import Resampling
 
 QUICK = Resampling(resamples=200)
 MEASURES = ["ndcg@5", "unjudged@5", "num_rel_ret"]
-TARGETS = ["ndcg@5 >= 0.99", "ndcg@5 >= 0", "ndcg@5 drop <= 2 %"]
+TARGETS = ["ndcg@5 >= 0.99", "ndcg@5 >= 0", "ndcg@5 drop <= 20 %"]
 HOSTILE = [
     "<script>alert('1')</script>",
     '"><img src=x onerror=alert(1)>',

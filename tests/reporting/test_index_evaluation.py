@@ -262,7 +262,7 @@ class TestReadBack:
 def test_from_the_plan_to_the_gate_and_to_drift(rankjury: Rankjury, folder: Path) -> None:
     """As a user does it, week by week, on a screen of 80 columns."""
     (with_lab(folder) / "plan.toml").write_text(PLAN)
-    first = rankjury("run", "plan.toml", "-o", "old")
+    first = rankjury("run", "plan.toml", "-o", "old", "--full")
     assert first.code == 4, first.err
     check_width(first.out)
     assert "ANN recall@10" in first.out and "FAIL" in first.out and "Hint: ivf: ANN recall@10" in first.out

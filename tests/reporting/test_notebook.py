@@ -133,7 +133,7 @@ class TestReport:
     def test_many_rows_are_cut_and_counted(self) -> None:
         parts = [replace(part, name=f"{part.name}{n}") for n in range(50) for part in friendly().slices]
         snippet = replace(friendly(), slices=tuple(parts))._repr_html_()
-        assert "ndcg@5 by slice, worst first (60 of 200 rows)" in snippet
+        assert "ndcg@5 by slice, largest loss first (60 of 200 rows)" in snippet
         assert len(Reader(snippet).tables[2]) == 61
 
 

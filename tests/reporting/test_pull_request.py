@@ -62,7 +62,8 @@ class TestWhatIsSaid:
     def test_the_verdict_is_the_first_line_and_targets_that_fail_the_first_table(self, gated_report: Report) -> None:
         lines = to_comment(gated_report).splitlines()
         assert lines[0] == "### ❌ FAIL · report"
-        assert lines[2] == "targets: 2 fail · 2 unsure · 2 pass · 24 queries · 3 systems · compared with old"
+        assert lines[2].startswith("May not ship: 1 of 3 targets failed, 1 is unsure")
+        assert "targets: 2 fail · 2 unsure · 2 pass · 24 queries · 3 systems · compared with old" in lines
         shown = tables(to_comment(gated_report))[0]
         assert [row[0] for row in shown] == ["verdict", "FAIL", "FAIL", "UNSURE", "UNSURE"]
 
@@ -75,7 +76,8 @@ class TestWhatIsSaid:
 
     def test_without_targets_it_is_a_report(self, report: Report) -> None:
         summary = to_comment(report)
-        assert summary.startswith("### rankjury · report\n\n24 queries · 3 systems · compared with old\n")
+        assert summary.startswith(f"### rankjury · report\n\n{report.summary[0]}\n")
+        assert "\n24 queries · 3 systems · compared with old\n" in summary
         assert not re.search("PASS|FAIL|target", summary)
 
     def test_means_and_differences_are_those_of_the_report(self, report: Report, gated_report: Report) -> None:

@@ -27,8 +27,8 @@ from rankjury.stats.formatting import NO_VALUE, format_difference, format_rounde
 from rankjury.stats.resampling import Bounds, Resampling, normal_quantile
 
 GATE_SCHEMA = "rankjury.gate/1"
-_MOST_NEEDED = 10**9
-"""Queries from which on no number is said: the value is as good as at the limit."""
+_FARTHEST = 1e4
+"""Where an interval reaches so many times farther than the limit, the value is as good as at it: no number is said."""
 
 
 @dataclass(frozen=True)
@@ -62,9 +62,9 @@ class Verdict(Decision, Record):
             return None
         crossing = [abs(end - self.value) for end in self.ci if self.target.holds(end) != self.target.holds(self.value)]
         distance = abs(self.value - self.target.signed_limit)
-        if not crossing or distance <= 0 or (ratio := (crossing[0] / distance) ** 2) * self.n > _MOST_NEEDED:
+        if not crossing or crossing[0] > _FARTHEST * distance:
             return None
-        return max(self.n + 1, ceil(round(self.n * ratio, 6)))
+        return max(self.n + 1, ceil(round(self.n * (crossing[0] / distance) ** 2, 6)))
 
     @property
     def shown(self) -> str:

@@ -42,7 +42,7 @@ _capturing: ContextVar["Console | None"] = ContextVar("capturing", default=None)
 """The console whose output is captured (``capture_lines``)."""
 
 
-def print_report(report: Report, *, omit: Collection[str] = (), lines: int | None = REPORT_LINES) -> None:
+def print_report(report: Report, *, omit: Collection[str] = (), lines: int | None = None) -> None:
     """Print the summary, then verdicts, the main table, differences, slices and sections, as far as they fit.
 
     Args:

@@ -16,6 +16,7 @@ from rankjury.cli.shared.console import (
     say,
     show_progress,
     warn,
+    warn_of,
 )
 from rankjury.cli.shared.tune_fusion import one_measure
 from rankjury.core.text import json_text, plural, timestamp
@@ -154,7 +155,7 @@ def _warn(tunings: "list[ModelTuning]", outcome: "Outcome | None") -> None:
         notes += [*(tuning.best.notes if tuning.best is not None else ()), *filter(None, [tuning.caution])]
         warn([f"{tuning.system}: {note}" for note in notes])
     if outcome is not None:
-        warn([*outcome.report.warning_lines, *(outcome.gate.notes if outcome.gate is not None else ())])
+        warn_of(outcome.report, outcome.gate.notes if outcome.gate is not None else ())
 
 
 def _check(checked: "CheckedPlan", system: str | None, options: ModelOptions, output: Path | None) -> list[str]:

@@ -353,7 +353,7 @@ def _slice_differences(report: Report, label: str, idle: Collection[str], *, cha
     header: list[str | TableColumn] = ["slice", *(["system"] if several else ()), "n", *systems, level, _MARK, "p"]
     text = (0, 1) if several else (0,)
     table = make_table(header, rows, text=text, wraps=text, notes=_slice_notes(family, report.level))
-    return table.dropping("p", "n")
+    return replace(table, narrower=(table.without("p"), table.without("p", "n")))
 
 
 def _slice_means(report: Report, label: str, idle: Collection[str], *, losing: bool) -> TextTable:
@@ -400,7 +400,7 @@ def _slice_means(report: Report, label: str, idle: Collection[str], *, losing: b
                 change = [format_difference(gap.difference, gap.ci), mark_cell(gap, report.level), format_p(gap.p_holm)]
             rows.append([part.label, n, mean, *change])
         table = make_table(["slice", "n", "mean", f"to the rest {level}", _MARK, "p"], rows, wraps=(0,), notes=notes)
-        return table.dropping("p", "n")
+        return replace(table, narrower=(table.without("p"), table.without("p", "n")))
     if len(systems) == 1:
         title = f"mean {level}" if report.resampling else "mean"
         for part in parts:
