@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import typer
 
 from rankjury.cli.shared.commands import CommandGroup, PanelCommand
+from rankjury.cli.shared.console import remove_empty_folders
 from rankjury.core import signals
 from rankjury.core.text import visible
 from rankjury.core.version import __version__
@@ -158,6 +159,7 @@ def main() -> None:
         _fail(f"internal error: {what}. This is a bug; --debug shows where.", 1, debug)
     finally:
         gc.enable()
+        remove_empty_folders()
     if ended == _INTERRUPTED:
         _fail("interrupted", signals.exit_code(), debug)
     sys.exit(ended)

@@ -1,11 +1,10 @@
 """rankjury agree: top-k overlap and similarity agreement of candidates with a reference."""
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from os.path import exists
 from pathlib import Path
-from types import MappingProxyType
 from typing import Annotated, Any
 
 import typer
@@ -147,13 +146,14 @@ def agree_command(
     from rankjury.io.vectors.quantize import DTYPES
     from rankjury.retrieval.knn.similarity import METRICS
 
-    called, files = _split_names(files)
     files, cuts = _split_cutoffs(files, [_DEFAULT_KS] if k_values is None else k_values)
+    names, paths = zip(*map(split_name, files), strict=True)
+    check_standard_input(paths)
     if options.n_samples is not None and options.n_samples < 1:
         raise UsageError(f"--n-samples is {options.n_samples}", expected="1 or more")
     if options.queries is not None and options.n_samples is not None:
         raise UsageError("found both --queries and --n-samples", expected="one of both")
-    if options.ids is not None and not any(file.endswith(_WITHOUT_IDS) for file in files):
+    if options.ids is not None and not any(path.endswith(_WITHOUT_IDS) for path in paths):
         hint = "Other files have ids of their own."
         raise UsageError(f"--ids is {options.ids}, but no file is a {_WITHOUT_IDS}", hint=hint)
     # Names are refused by the option, once: the plan would name each system.
@@ -162,24 +162,25 @@ def agree_command(
     for name in options.dtype or ():
         if name not in DTYPES:
             raise UnknownName("dtype", name, DTYPES, where="--dtype")
-    content = agreement_plan(files, cuts, options, called, write=output is not None)
+    content = agreement_plan(paths, cuts, options, names, write=output is not None)
     hint = "Next: keep tables, plot and report with -o results; rankjury init writes a plan of it"
     run_and_print(content, output, as_json=as_json, next_step="" if output else hint)
 
 
 def agreement_plan(
-    files: list[str],
+    files: Sequence[str],
     cuts: list[int],
     options: AgreementOptions,
-    called: Mapping[str, str] = MappingProxyType({}),
+    names: Sequence[str | None] = (),
     *,
     write: bool,
 ) -> dict[str, Any]:
-    """Return the content of a plan: the first file is the reference, the others are candidates; ``called``: names."""
+    """Return the content of a plan: the first file is the reference, the others are candidates; ``names``: of each."""
     from rankjury.retrieval.agreement.reference import MEASURES, reference_measures
 
     reference = _file_table(files[0], options)
-    systems = _candidate_tables(called, files[1:], options)
+    names = names or [None] * len(files)
+    systems = _candidate_tables(files[1:], names[1:], options)
     exclude_self = options.exclude_self
     if exclude_self is None and len({table.get("kind", "run") for table in (reference, *systems.values())}) > 1:
         exclude_self = True  # the vectors say that the queries are the items, also of the runs beside them
@@ -187,7 +188,7 @@ def agreement_plan(
     sampling = {"exclude_self": exclude_self, "sample": options.n_samples, "sample_ids": options.queries}
     gold = reference | {"kind": "reference", "seed": options.seed, "ties": options.ties.value}
     content: dict[str, Any] = {
-        "name": f"agreement with {called.get(files[0]) or _name(files[0])}",
+        "name": f"agreement with {names[0] or _name(files[0])}",
         "gold": gold | {key: value for key, value in sampling.items() if value is not None},
         "systems": systems,
         "measures": measures,
@@ -218,19 +219,6 @@ def _baseline_of(given: str | None, systems: dict[str, dict[str, Any]]) -> str:
     return next((key for key, path in paths.items() if path == file and name in (None, key)), given)
 
 
-def _split_names(given: list[str]) -> tuple[dict[str, str], list[str]]:
-    """Return names by file, of arguments NAME=FILE, and the files; an existing file may have an = in its name."""
-    called: dict[str, str] = {}
-    files: list[str] = []
-    for name, file in map(split_name, given):
-        if name is not None:
-            if file in called:
-                raise UsageError(f"{file} has two names: {called[file]}, {name}", expected="each file once")
-            called[file] = name
-        files.append(file)
-    return called, files
-
-
 def _split_cutoffs(given: list[str], k_values: list[str]) -> tuple[list[str], list[int]]:
     """Return files and cut-offs: after -k 1 the parser takes the 3, 5 and 10 that follow for files."""
     numbers = [text for text in given if text.isdecimal() and not exists(text)]
@@ -238,7 +226,6 @@ def _split_cutoffs(given: list[str], k_values: list[str]) -> tuple[list[str], li
     cutoffs = read_cutoffs([*k_values, *numbers])
     if len(files) < 2:
         raise UsageError(f"found {len(files)} files", expected="a reference and at least one candidate")
-    check_standard_input(files)
     return files, cutoffs
 
 
@@ -266,12 +253,12 @@ def _file_table(file: str, options: AgreementOptions) -> dict[str, Any]:
 
 
 def _candidate_tables(
-    called: Mapping[str, str], files: list[str], options: AgreementOptions
+    files: Sequence[str], given: Sequence[str | None], options: AgreementOptions
 ) -> dict[str, dict[str, Any]]:
     """Return the plan tables of candidates by name, each followed by its variants."""
-    names = [called.get(file) or _name(file) for file in files]
+    names = [name or _name(file) for name, file in zip(given, files, strict=True)]
     if len(set(names)) < len(names):
-        names = [called.get(file) or name for file, name in zip(files, name_systems(files), strict=True)]
+        names = [name or stem for name, stem in zip(given, name_systems(files), strict=True)]
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
         raise UsageError(f"two candidates are called {twice}", expected="NAME=FILE with a name for each")

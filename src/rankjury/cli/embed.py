@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rankjury.cli.shared.console import check_folder, print_json, say, show_progress, warn
+from rankjury.cli.shared.console import check_folder, files_in_folder, print_json, say, show_progress, warn
 from rankjury.cli.shared.options import IdOption, JsonOption, QuietOption
 from rankjury.core.progress import Progress
 from rankjury.core.text import plural
@@ -44,7 +44,16 @@ Empty = StrEnum("Empty", ["error", "skip"])
 
 
 def embed_command(
-    output: Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="The .npz to write.")],
+    output: Annotated[
+        Path,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="FILE",
+            help="The .npz to write, or a folder.",
+            callback=files_in_folder("vectors.npz"),
+        ),
+    ],
     corpus: Annotated[
         str | None,
         typer.Argument(metavar="[CORPUS]", help="Texts: .jsonl, .json, .csv, .tsv, .parquet, or .txt (queries)."),

@@ -19,7 +19,7 @@ EPILOG = "Example: rankjury explain qrels.txt bm25.trec -m ndcg@10"
 
 def explain_command(
     gold: options.GoldArgument,
-    run: Annotated[str, typer.Argument(metavar="RUN", help="The run file.")],
+    run: Annotated[str, typer.Argument(metavar="RUN", help="The run file, or NAME=FILE.")],
     measures: Annotated[
         list[str] | None, typer.Option("--measure", "-m", metavar="MEASURE", help="The measure in question.")
     ] = None,
@@ -33,6 +33,7 @@ def explain_command(
     Computes one measure under every dialect and every convention, one row each, with the conventions that make the
     value differ from rankjury's own.
     """
+    ((system, run),) = options.name_files([run]).items()
     check_standard_input([gold, run])
     asked = split_measures(measures or ["ndcg@10"])
     if len(asked) > 1:
@@ -41,7 +42,7 @@ def explain_command(
     from rankjury.evaluation.explain import explain
     from rankjury.io.formats import read_gold, read_run
 
-    with show_progress(f"Explaining {run}"):
+    with show_progress(f"Explaining {system}"):
         rows = explain(read_gold(gold, form), read_run(run, form), measure, duplicates=duplicates.value)
     if as_json:
         print_json({"schema": "rankjury.explain/1", "measure": measure, "rows": [_as_json(row) for row in rows]})

@@ -16,6 +16,7 @@ from rankjury.cli.shared.console import (
     check_distinct_outputs,
     check_folder,
     check_standard_input,
+    files_in_folder,
     ignore_broken_pipe,
     is_full,
     print_json,
@@ -63,7 +64,13 @@ def gate_command(
     lenient: options.LenientOption = False,
     output: Annotated[
         list[Path] | None,
-        typer.Option("--output", "-o", metavar="FILE", help="Write the verdicts: .xml (JUnit), .md, .json; repeat it."),
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="FILE",
+            help="Write the verdicts: .xml (JUnit), .md, .json, or a folder; repeat it.",
+            callback=files_in_folder("gate.xml", "gate.md", "gate.json"),
+        ),
     ] = None,
     as_json: options.JsonOption = False,
     full: options.FullOption = False,
@@ -77,6 +84,7 @@ def gate_command(
     from rankjury.reporting.console import print_gate
     from rankjury.reporting.writers.gate import check_gate_suffix, gate_to_json, gate_to_markdown, write_gates
 
+    targets, files = _in_order(targets, files)
     check_distinct_outputs(output or ())
     for path in output or ():
         check_gate_suffix(path)
@@ -113,6 +121,14 @@ def gate_command(
         say(f"Wrote {', '.join(map(str, output))}")
     if gate.exit_code:
         raise typer.Exit(gate.exit_code)
+
+
+def _in_order(targets: str, files: list[str]) -> tuple[str, list[str]]:
+    """Return the targets and the other files, also where the targets do not come first."""
+    tables = [file for file in files if file.endswith(".toml")]
+    if targets.endswith(".toml") or len(tables) != 1:
+        return targets, files
+    return tables[0], [targets, *(file for file in files if file != tables[0])]
 
 
 def _beside(targets: str, text: str) -> str:

@@ -14,7 +14,14 @@ from rankjury.cli.shared.archive import (
     resolve_plan_name,
     warn_of_damaged_runs,
 )
-from rankjury.cli.shared.console import check_suffixes, ignore_broken_pipe, print_json, say, split_measures
+from rankjury.cli.shared.console import (
+    check_suffixes,
+    files_in_folder,
+    ignore_broken_pipe,
+    print_json,
+    say,
+    split_measures,
+)
 from rankjury.cli.shared.options import JsonOption, MeasuresOption, QuietOption, SystemsOption
 
 if TYPE_CHECKING:
@@ -44,7 +51,13 @@ def history_command(
     last: Annotated[int | None, typer.Option(metavar="N", help="Only the last N runs.", min=1)] = None,
     output: Annotated[
         list[Path] | None,
-        typer.Option("--output", "-o", metavar="FILE", help="Write it: .png, .svg, .csv or .json; repeat it."),
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="FILE",
+            help="Write it: .png, .svg, .csv, .json, or a folder; repeat it.",
+            callback=files_in_folder("history.png", "history.csv", "history.json"),
+        ),
     ] = None,
     archive: ArchiveOption = None,
     as_json: JsonOption = False,

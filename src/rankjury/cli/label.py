@@ -6,7 +6,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rankjury.cli.shared.console import check_folder, check_standard_input, print_json, say, show_progress, warn
+from rankjury.cli.shared.console import (
+    check_folder,
+    check_standard_input,
+    files_in_folder,
+    print_json,
+    say,
+    show_progress,
+    warn,
+)
 from rankjury.cli.shared.options import JsonOption, QuietOption
 from rankjury.core.text import plural
 
@@ -40,7 +48,14 @@ def label_command(
         str, typer.Argument(metavar="QUERIES", help="The queries: .jsonl, .json, .csv, .parquet, .txt.")
     ],
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", metavar="FILE", help="Where labels go: .jsonl, .csv, .qrels …")
+        Path | None,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="FILE",
+            help="Write the labels: .jsonl, .csv, .qrels …, or a folder.",
+            callback=files_in_folder("labels.jsonl"),
+        ),
     ] = None,
     human: Annotated[
         str | None, typer.Option(metavar="FILE", help="Grades by people, which override: query_id, item_id, grade.")

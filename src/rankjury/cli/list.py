@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 import typer
 
 from rankjury.cli.shared.commands import OTHER_WORDS
-from rankjury.cli.shared.console import check_folder, print_json, say, warn
+from rankjury.cli.shared.console import check_folder, files_in_folder, print_json, say, warn
 from rankjury.cli.shared.options import JsonOption, QuietOption
 from rankjury.errors import UnknownName, UsageError, install_command
 
@@ -61,7 +61,14 @@ def list_command(
         typer.Argument(metavar="[NAME]...", help="Show the details of this one; of vectors: the folders."),
     ] = None,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write the schema into a file or a folder.")
+        Path | None,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="FILE",
+            help="Write the schema into a file or a folder.",
+            callback=files_in_folder("rankjury.schema.json"),
+        ),
     ] = None,
     as_json: JsonOption = False,
     quiet: QuietOption = False,

@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from rankjury.cli.shared import options
-from rankjury.cli.shared.console import check_folder, print_json, say, say_own_item, show_progress, warn
+from rankjury.cli.shared.console import (
+    check_folder,
+    files_in_folder,
+    print_json,
+    say,
+    say_own_item,
+    show_progress,
+    warn,
+)
 from rankjury.core.text import plural
 from rankjury.errors import UsageError
 
@@ -50,7 +58,11 @@ def neighbours_command(
     output: Annotated[
         Path | None,
         typer.Option(
-            "--output", "-o", metavar="FILE", help="Write the run: .parquet, .trec, .csv, .jsonl, .json, .gz."
+            "--output",
+            "-o",
+            metavar="FILE",
+            help="Write the run: .parquet, .trec, .csv, .jsonl, .json, .gz, or a folder.",
+            callback=files_in_folder("run.parquet"),
         ),
     ] = None,
     as_json: options.JsonOption = False,
@@ -62,6 +74,8 @@ def neighbours_command(
 
     Also prints diagnostics of the embedding space: norms, duplicates, hubs, ties.
     """
+    vectors = options.split_name(vectors)[1]
+    queries = None if queries is None else options.split_name(queries)[1]
     if k < 0:
         raise UsageError(f"-k is {k}", expected="1 or more, or 0 for all")
     if queries_ids is not None and queries is None:

@@ -1,5 +1,6 @@
 """rankjury run: one plan, start to end."""
 
+from dataclasses import replace
 from os.path import exists
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -53,7 +54,10 @@ EPILOG = (
 def run_command(
     plan: PlanArgument = PLAN_FILE,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", metavar="DIR", help="Write the plan's outputs into this folder.")
+        Path | None,
+        typer.Option(
+            "--output", "-o", metavar="DIR|FILE", help="Write the plan's outputs into this folder, or one file instead."
+        ),
     ] = None,
     strict: StrictOption = False,
     lenient: LenientOption = False,
@@ -102,6 +106,9 @@ def run_and_print(
         from rankjury.plan.systems.index import on_database
 
         checked = on_database(checked, dsn)
+    if output is not None and output.suffix and not output.is_dir():
+        changed = {"outputs": [output.name], "output": []}
+        checked, output = replace(checked, plan=checked.plan.model_copy(update=changed)), output.parent
     with show_progress() as progress:
         result = run_checked_plan(checked, output, archive=archive, strict=strict, lenient=lenient, progress=progress)
     gate = result.gate

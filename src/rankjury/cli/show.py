@@ -6,7 +6,15 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from rankjury.cli.shared.archive import ArchiveOption, open_archive, read_baselines
-from rankjury.cli.shared.console import check_suffixes, ignore_broken_pipe, print_json, print_line, say, warn
+from rankjury.cli.shared.console import (
+    check_suffixes,
+    files_in_folder,
+    ignore_broken_pipe,
+    print_json,
+    print_line,
+    say,
+    warn,
+)
 from rankjury.cli.shared.options import JsonOption, QuietOption
 from rankjury.core.text import json_text
 from rankjury.errors import DataError, UsageError
@@ -39,7 +47,13 @@ def show_command(
     pr: Annotated[bool, typer.Option("--pr", help="Print a summary in Markdown, for a pull request.")] = False,
     output: Annotated[
         list[Path] | None,
-        typer.Option("--output", "-o", metavar="FILE", help="Write its report: .html, .md or .json; repeat it."),
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="FILE",
+            help="Write its report: .html, .md, .json, or a folder; repeat it.",
+            callback=files_in_folder("report.html", "report.md", "report.json"),
+        ),
     ] = None,
     pictures: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Write its charts as .png files into this folder.")

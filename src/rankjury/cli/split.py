@@ -77,6 +77,8 @@ def split_command(
     from rankjury.recsys.data.split_folder import check_target, write_folds, write_split
     from rankjury.recsys.splitting import SPLITS, check_options, number_of_folds, split_folds, split_log
 
+    if output.suffix.lower() in (".csv", ".tsv", ".parquet", ".json", ".jsonl"):
+        raise UsageError(f"found -o {output}", expected="a folder: a split is several files", hint="Try -o split.")
     if dates is not None and kind not in (None, "dates"):
         raise UsageError(f"--dates beside --kind {kind}", expected="one of them")
     kind = kind or ("temporal" if dates is None else "dates")

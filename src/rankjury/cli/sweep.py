@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from rankjury.cli.shared.console import (
+    check_suffixes,
     ignore_broken_pipe,
     open_journal,
     print_error,
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from rankjury.retrieval.bench.sweep_result import Cost, SweepResult
 
 FOLDER = "rankjury-sweep"
+_FILES = {".json": "sweep.json", ".csv": "frontier.csv", ".md": "frontier.md", ".png": "frontier.png"}
 GROUP = "Plans"
 ORDER = 3
 MULTIPLIES_MATRICES = True
@@ -43,7 +45,12 @@ def sweep_command(
     plan: PlanArgument = PLAN_FILE,
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", metavar="DIR", help=f"Where results and the journal go; {FOLDER} by the plan."),
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="DIR|FILE",
+            help=f"The folder of results and journal, or one file of results; {FOLDER} next to the plan if unset.",
+        ),
     ] = None,
     fresh: Annotated[
         bool, typer.Option("--fresh", help="Measure everything anew, whatever was measured before.")
@@ -69,7 +76,9 @@ def sweep_command(
     if plan == PLAN_FILE and not exists(plan):
         raise DataError("no such file", where=plan, hint="rankjury init writes a plan; add [sweep.NAME] to it.")
     checked = on_database(read_plan(plan), dsn)
-    folder = checked.folder / FOLDER if output is None else output
+    file = output if output is not None and output.suffix and not output.is_dir() else None
+    check_suffixes([file] if file is not None else [], tuple(_FILES))
+    folder = checked.folder / FOLDER if output is None or file is not None else output
     if exists(folder) and not isdir(folder):
         raise DataError("cannot make this folder: a file is there", where=str(folder))
     remove_abandoned()
@@ -83,7 +92,7 @@ def sweep_command(
                 done += sweep.steps
     costs = [sweep.cheapest for sweep in prepared]
     form = sweeps_to_json(sweeps, timestamp())
-    written = _write(sweeps, costs, form, folder)
+    written = _write(sweeps, costs, form, folder, file)
     with ignore_broken_pipe():
         if as_json:
             print_json(form)
@@ -108,8 +117,8 @@ def _count_measured(journal: "Journal") -> str:
     return f"{sum(entry.point.get('status') == 'measured' for entry in journal):,} measured settings"
 
 
-def _write(sweeps: "list[SweepResult]", costs: "list[Cost]", form: str, folder: Path) -> list[Path]:
-    """Write all files or none; a picture only where there is something to draw."""
+def _write(sweeps: "list[SweepResult]", costs: "list[Cost]", form: str, folder: Path, file: Path | None) -> list[Path]:
+    """Write all files or none, or the one ``file``; a picture only where there is something to draw."""
     from rankjury.io.atomic import write_files
     from rankjury.reporting.tables.sweep import sweeps_to_csv, sweeps_to_markdown
 
@@ -123,6 +132,9 @@ def _write(sweeps: "list[SweepResult]", costs: "list[Cost]", form: str, folder: 
         from rankjury.reporting.charts.sections import sweeps_chart
 
         contents[folder / "frontier.png"] = to_picture(sweeps_chart(sweeps, costs))
+    if file is not None:
+        name = folder / _FILES[file.suffix.lower()]
+        contents = {file: contents[name]} if name in contents else {}
     write_files(contents)
     return list(contents)
 

@@ -4,11 +4,11 @@ import os
 import re
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from json import dumps
 from pathlib import Path
 from threading import Timer
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rankjury.core.progress import NO_PROGRESS, Progress
 from rankjury.core.text import json_text, visible
@@ -26,10 +26,43 @@ _SECONDS_BEFORE_PROGRESS = 2.0
 
 _quiet = False
 _full = False
+_folders: set[Path] = set()
+"""The folders that ``-o`` named."""
+_made: list[Path] = []
+
+
+def files_in_folder(*names: str) -> Callable[[Any], Any]:
+    """Return the callback of an option ``-o`` that puts these files in place of a folder: a name without a suffix."""
+
+    def replace_folders(given: Any) -> Any:
+        files: list[Path] = []
+        for path in [given] if isinstance(given, Path) else given or ():
+            if path.suffix or (path.exists() and not path.is_dir()):
+                files.append(path)
+            else:
+                _folders.add(path)
+                files += [path / name for name in names]
+        return (files[0] if isinstance(given, Path) else files) if files else given
+
+    return replace_folders
+
+
+def remove_empty_folders() -> None:
+    """Remove the folders that were made for output, where a command failed before it wrote anything."""
+    for folder in _made:
+        with suppress(OSError):
+            folder.rmdir()
+    _made.clear()
+    _folders.clear()
 
 
 def check_folder(path: Path, *, folder: bool = False) -> None:
     """Refuse an output that cannot be written, such as in a missing folder, before anything is computed."""
+    if path.parent in _folders and not path.parent.exists():
+        from rankjury.io.atomic import make_folder
+
+        make_folder(path.parent)
+        _made.append(path.parent)
     if not os.path.exists(path.parent):
         raise DataError("cannot write here: no such folder", where=str(path))
     from rankjury.io.atomic import check_destination
@@ -134,6 +167,11 @@ def check_standard_input(paths: Iterable[str]) -> None:
 
 def split_measures(given: Iterable[str]) -> list[str]:
     """Measures from repeated options, each perhaps several split by blanks or commas (not those in brackets)."""
+    given = list(given)
+    for text in given:
+        if ("." in text or "/" in text) and os.path.isfile(text):
+            expected = "a measure, with files before it: rankjury evaluate GOLD RUN -m ndcg@10"
+            raise UsageError(f"-m {text} is a file", expected=expected)
     measures = [measure for text in given for measure in _MEASURE.findall(_AT.sub("@", text))]
     if not measures:
         expected = "something like -m ndcg@10"

@@ -12,7 +12,15 @@ from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 import typer
 
 from rankjury.cli.shared.commands import CONVENTIONS, READING, RESAMPLING, SPARK
-from rankjury.cli.shared.console import check_standard_input, say, set_full, set_quiet, show_progress, split_measures
+from rankjury.cli.shared.console import (
+    check_standard_input,
+    files_in_folder,
+    say,
+    set_full,
+    set_quiet,
+    show_progress,
+    split_measures,
+)
 from rankjury.errors import UnknownName, UsageError, shorten
 from rankjury.scale.evaluate_files import evaluate_files, name_systems
 
@@ -86,7 +94,8 @@ OutputOption = Annotated[
         "--output",
         "-o",
         metavar="FILE",
-        help="Write the report: .html, .json, .csv, .md, .png, or a folder of all; repeat it.",
+        help="Write the report: .html, .json, .csv, .md, .png, or a folder; repeat it.",
+        callback=files_in_folder("report.html", "report.json", "report.md"),
     ),
 ]
 DsnOption = Annotated[

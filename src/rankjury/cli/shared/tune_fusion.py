@@ -6,10 +6,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rankjury.cli.shared.console import check_suffixes, print_json, say, show_progress, split_measures, warn
+from rankjury.cli.shared.console import (
+    check_suffixes,
+    files_in_folder,
+    print_json,
+    say,
+    show_progress,
+    split_measures,
+    warn,
+)
+from rankjury.cli.shared.options import name_files
 from rankjury.core.text import json_text, plural
 from rankjury.errors import UnknownName, UsageError
-from rankjury.scale.evaluate_files import name_systems
 
 if TYPE_CHECKING:
     from rankjury.core.progress import Progress
@@ -58,6 +66,7 @@ def tune_fusion(
     from rankjury.retrieval.fusion.tune import CONSTANTS, tune
     from rankjury.stats.resampling import Resampling
 
+    output = files_in_folder("tuning.json")(output)
     check_suffixes([output] if output is not None else [], (".json",))
     Resampling(**statistics)  # refuses wrong values before anything is read
     try:
@@ -137,7 +146,7 @@ def _from_files(files: list[str], system: str | None, measure: str | None) -> _T
     if len(runs) < 2:
         raise UsageError("found one run", expected="two or more: rankjury tune GOLD RUN RUN…")
     (named,) = resolve_measures(one_measure(measure or "ndcg@10"))
-    rankings = {name: read_run(run) for name, run in zip(name_systems(runs), runs, strict=True)}
+    rankings = {name: read_run(run) for name, run in name_files(runs).items()}
     return _Task(read_gold(gold), rankings, named, Fusion(), in_use=False)
 
 

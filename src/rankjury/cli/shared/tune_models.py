@@ -9,6 +9,7 @@ import typer
 
 from rankjury.cli.shared.console import (
     check_suffixes,
+    files_in_folder,
     ignore_broken_pipe,
     open_journal,
     print_error,
@@ -91,6 +92,7 @@ def tune_models(
     from rankjury.stats.resampling import Resampling
 
     resampling = Resampling(**(checked.plan.statistics.model_dump() | statistics))
+    output = output if options.final else files_in_folder("trials.json")(output)
     names = _check(checked, system, options, output)
     replaced = {
         "search": options.search,
