@@ -19,6 +19,7 @@ from typing import Any
 
 import rankjury
 from rankjury.recsys.data.attributes import Attributes, read_items
+from rankjury.recsys.task import Task
 
 SPLITS: Mapping[str, Mapping[str, Any]] = {
     "temporal": {"kind": "temporal", "fractions": (0.8, 0.1, 0.1)},
@@ -40,7 +41,7 @@ MODELS = ("item-knn", "user-knn", "svd", "als", "bpr", "ease", "fm", "hybrid")
 MEASURE = "ndcg@10"
 
 
-def mean_of(task: rankjury.Task, model: str, params: Mapping[str, Any]) -> float:
+def mean_of(task: Task, model: str, params: Mapping[str, Any]) -> float:
     ranking = rankjury.recommend(task, model, 10, params=dict(params))
     return float(rankjury.evaluate(task.gold, ranking, [MEASURE]).mean()[MEASURE])
 

@@ -246,13 +246,15 @@ import json
 import numpy as np
 import polars as pl
 import rankjury
+from rankjury.recsys.models import RECOMMENDERS
+from rankjury.retrieval.engines.base import ENGINES
 from rankjury.labeling.keywords.annotations import Vocabulary
 from rankjury.labeling.keywords.mapping import MappingSettings
 
 from rankjury.retrieval.embedding.embed import find_model
 
 used = {}
-engine = rankjury.ENGINES.get("dot")("ip")
+engine = ENGINES.get("dot")("ip")
 engine.build(np.eye(3), pl.Series(["a", "b", "c"]))
 used["engine"] = engine.search(np.eye(3)[1:2], 1).items.tolist()
 fused = rankjury.fuse([rankjury.as_ranking({"q": ["a", "b"]})] * 2, rankjury.Fusion("votes"))
@@ -260,7 +262,7 @@ used["fusion"] = fused.frame()["score"].to_list()
 log = pl.DataFrame({"user_id": ["u", "u", "v"], "item_id": ["a", "b", "a"], "timestamp": [1, 9, 2]})
 split = rankjury.split_log(log, "last-row")
 used["split"] = [split.size("train"), split.size("test")]
-model = rankjury.RECOMMENDERS.get("by-id")()
+model = RECOMMENDERS.get("by-id")()
 used["recommender"] = model.score(np.arange(1), np.arange(3)).tolist()
 used["embedder"] = find_model("lengths").embed(["abc"]).tolist()
 vocabulary = Vocabulary.of({"vehicle": ["bus"]})

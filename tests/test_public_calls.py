@@ -11,6 +11,8 @@ import pytest
 
 import rankjury
 from rankjury.errors import RankjuryError, UsageError
+from rankjury.evaluation.targets import Target
+from rankjury.retrieval.engines.base import ENGINES
 
 GOLD, RUN = {"q": {"a": 1, "b": 0}}, {"q": {"a": 2.0, "b": 1.0}}
 IDS, MATRIX = ["a", "b", "c"], np.eye(3) + 0.1
@@ -41,7 +43,7 @@ def calls(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]
     split, annotations = rankjury.split_log(log), rankjury.read_annotations(folder / "clips.csv")
     quick = rankjury.Resampling(resamples=100)
     report = rankjury.compare(GOLD, {"x": RUN, "y": RUN}, "ap", resampling=quick)
-    gold, ranking = rankjury.as_gold(GOLD), rankjury.as_ranking(RUN)
+    ranking = rankjury.as_ranking(RUN)
     return {
         "agree": {"reference": vectors, "candidates": {"w": vectors}, "k_values": [1], "pairs": 5, "resampling": None},
         "as_gold": {"given": GOLD},
@@ -54,7 +56,6 @@ def calls(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]
         "fuse": {"rankings": [ranking, ranking], "fusion": rankjury.Fusion()},
         "gate": {"report": report, "baseline": "x"},
         "held_out": {"log": split},
-        "judge": {"gold": gold, "ranking": ranking},
         "keyword_gold": {"annotations": annotations},
         "label": {
             "catalogue": rankjury.read_catalogue(folder / "items.jsonl"),
@@ -72,16 +73,15 @@ def calls(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]
         "Fusion": {},
         "Measure": {"name": "ndcg", "k": 5},
         "Resampling": {},
-        "Task": {"split": split},
         "Vectors": {"ids": IDS, "values": MATRIX},
     }
 
 
 FUNCTIONS = [
     *("agree", "as_gold", "as_ranking", "audit", "compare", "drift_between", "evaluate", "evaluate_arrays", "fuse"),
-    *("gate", "held_out", "judge", "keyword_gold", "label", "map_texts", "ordered_gold", "rank_vectors"),
+    *("gate", "held_out", "keyword_gold", "label", "map_texts", "ordered_gold", "rank_vectors"),
     *("read_annotations", "read_catalogue", "read_log", "recommend", "split_log", "try_index"),
-    *("Fusion", "Measure", "Resampling", "Task", "Vectors"),
+    *("Fusion", "Measure", "Resampling", "Vectors"),
 ]
 CALLED = ("progress", "search")
 """Functions of the caller, whose errors are the caller's."""
@@ -118,7 +118,7 @@ def _methods(calls: dict[str, dict[str, Any]]) -> Iterator[Any]:
     yield from (
         rankjury.Measure("ndcg").with_options,
         rankjury.Fusion().weights_of,
-        rankjury.Target("ap", ">=", 0.5).holds,
+        Target("ap", ">=", 0.5).holds,
     )
     yield calls["label"]["catalogue"].corpus
 
@@ -149,7 +149,7 @@ def test_an_odd_argument_of_a_method_is_an_error_of_rankjury(calls: dict[str, di
                 pytest.fail(f"{method.__qualname__}(<{shown}>) raised {type(error).__name__}: {str(error)[:200]}")
 
 
-@pytest.mark.parametrize("function", [rankjury.Measure.parse, rankjury.Fusion.parse, rankjury.ENGINES.get])
+@pytest.mark.parametrize("function", [rankjury.Measure.parse, rankjury.Fusion.parse, ENGINES.get])
 @pytest.mark.parametrize("value", [None, 3, [], b"a", "x" * 5000, "ndcg@" + "9" * 5000])
 def test_spellings_that_are_none(function: Any, value: Any) -> None:
     with pytest.raises(UsageError):

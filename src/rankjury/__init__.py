@@ -2,56 +2,41 @@
 
 from rankjury.core.version import __version__ as __version__
 
-# The public names, each listed once. They are imported when they are first used (``__getattr__``), so that
-# ``import rankjury`` loads nothing else: a command that is interrupted before it handles signals shows a traceback.
+# The names that users need, each listed once; what authors of extensions need is in the packages that
+# docs/architecture.md names. They are imported when they are first used (``__getattr__``), so that ``import rankjury``
+# loads nothing else: a command that is interrupted before it handles signals shows a traceback.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from rankjury import scale as scale
     from rankjury.core.convert import as_gold as as_gold, as_ranking as as_ranking, ordered_gold as ordered_gold
     from rankjury.core.types import Gold as Gold, Ranking as Ranking, Vectors as Vectors
-    from rankjury.errors import (
-        DataError as DataError,
-        MissingExtra as MissingExtra,
-        RankjuryError as RankjuryError,
-        UnknownName as UnknownName,
-        UsageError as UsageError,
-    )
+    from rankjury.errors import DataError as DataError, RankjuryError as RankjuryError, UsageError as UsageError
     from rankjury.evaluation.api import compare as compare, evaluate as evaluate, gate as gate
     from rankjury.evaluation.coded import evaluate_arrays as evaluate_arrays
     from rankjury.evaluation.drift import drift_between as drift_between
-    from rankjury.evaluation.judge import judge as judge
     from rankjury.evaluation.report import Report as Report
     from rankjury.evaluation.scores import Scores as Scores
-    from rankjury.evaluation.targets import Target as Target
     from rankjury.io.formats import read_gold as read_gold, read_run as read_run
-    from rankjury.io.ordered_lists import read_ordered as read_ordered
     from rankjury.io.vectors import read_vectors as read_vectors
-    from rankjury.labeling.keywords.annotations import Annotations as Annotations, read_annotations as read_annotations
+    from rankjury.labeling.keywords.annotations import read_annotations as read_annotations
     from rankjury.labeling.keywords.gold import keyword_gold as keyword_gold
     from rankjury.labeling.keywords.mapping import map_texts as map_texts
     from rankjury.labeling.products.catalog import read_catalogue as read_catalogue
     from rankjury.labeling.products.labels import label as label
-    from rankjury.measures.judged import Judged as Judged
-    from rankjury.measures.measure import Measure as Measure, Metric as Metric, Option as Option, metric as metric
+    from rankjury.measures.measure import Measure as Measure
     from rankjury.plan.run import run_plan as run_plan
     from rankjury.recsys.api import held_out as held_out, recommend as recommend
     from rankjury.recsys.audit import audit as audit
-    from rankjury.recsys.data.log import Log as Log
     from rankjury.recsys.data.read import read_log as read_log
-    from rankjury.recsys.models import RECOMMENDERS as RECOMMENDERS, Recommender as Recommender
-    from rankjury.recsys.split import Split as Split
     from rankjury.recsys.splitting import split_log as split_log
-    from rankjury.recsys.task import Task as Task
     from rankjury.retrieval.agreement.reference import agree as agree
     from rankjury.retrieval.bench.measure import try_index as try_index
-    from rankjury.retrieval.engines.base import ENGINES as ENGINES, Engine as Engine
     from rankjury.retrieval.fusion.align import fuse as fuse
     from rankjury.retrieval.fusion.fusion import Fusion as Fusion
     from rankjury.retrieval.rank import rank_vectors as rank_vectors
     from rankjury.scale.evaluate_files import evaluate_files as evaluate_files
-    from rankjury.stats.comparison import Comparison as Comparison
-    from rankjury.stats.estimates import Estimate as Estimate
     from rankjury.stats.resampling import Resampling as Resampling
 
 
@@ -61,7 +46,7 @@ def _public_names() -> dict[str, str]:
 
     source = __spec__.loader.get_source(__name__)  # type: ignore[union-attr]
     found: dict[str, str] = {}
-    for module, names in re.findall(r"^    from (rankjury[\w.]+) import (\([^)]*\)|.*)", source, re.MULTILINE):
+    for module, names in re.findall(r"^    from (rankjury[\w.]*) import (\([^)]*\)|.*)", source, re.MULTILINE):
         found |= dict.fromkeys(re.findall(r" as (\w+)", names), module)
     return found
 
@@ -69,13 +54,13 @@ def _public_names() -> dict[str, str]:
 def __getattr__(name: str) -> "Any":
     from importlib import import_module
 
-    if name == "scale":
-        return import_module("rankjury.scale")
     names = _public_names()
     if name == "__all__":
         return sorted([*names, "__version__"])
     if name not in names:
         raise AttributeError(f"module 'rankjury' has no attribute {name!r}")
+    if name == "scale":
+        return import_module("rankjury.scale")
     globals()[name] = getattr(import_module(names[name]), name)
     return globals()[name]
 

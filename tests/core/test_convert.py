@@ -256,7 +256,8 @@ def test_inputs_are_not_changed() -> None:
 
 def test_no_module_takes_the_place_of_a_public_name() -> None:
     """Importing ``rankjury.x`` sets the attribute ``x`` of the package, which once hid ``rankjury.evaluate``."""
-    assert not {module.name for module in pkgutil.iter_modules(rankjury.__path__)} & set(rankjury.__all__)
+    modules = {module.name for module in pkgutil.iter_modules(rankjury.__path__)}
+    assert modules & set(rankjury.__all__) == {"scale"}, "which is public as a module"
 
 
 def test_pandas_strings_need_no_pyarrow() -> None:
@@ -288,16 +289,19 @@ print(rankjury.evaluate({"1": {"7": 1}}, whole, "rr")["rr"].tolist())
 @pytest.mark.parametrize(
     ("run", "found"),
     [
-        ({"q": {"a": float("nan")}}, "the score of item 'a' for query 'q' is nan"),
+        ({"q": {"a": float("nan")}}, "the score of item 'a' for query 'q' is NaN"),
         ({"q": {"a": float("inf")}}, "is inf"),
-        ({"q": {"a": None}}, "found the value None"),
+        ({"q": {"a": None}}, "found the value None for item 'a' of query 'q'"),
         ({"q": {"a": "high"}}, "found the value 'high'"),
         ({"q": ["a", "b", "a"]}, "duplicate item in the list of query 'q'"),
         ({}, "found no rows"),
         (pl.DataFrame({"query_id": ["q"], "item_id": ["a"]}), "no column for score or rank"),
         (pl.DataFrame({"query_id": ["q"], "item_id": ["a"], "grade": [1]}), "Is this the gold?"),
         (pl.DataFrame({"query_id": ["q", None], "item_id": ["a", "b"], "score": [1.0, 2.0]}), "row 2 has no query_id"),
-        (pl.DataFrame({"query_id": ["q", "q"], "item_id": ["a", "b"], "score": [1.0, None]}), "the first is row 2"),
+        (
+            pl.DataFrame({"query_id": ["q", "q"], "item_id": ["a", "b"], "score": [1.0, None]}),
+            "is missing or NaN (row 2)",
+        ),
         (pl.DataFrame({"query_id": ["q"], "item_id": ["a"], "score": ["1"]}), "column 'score' is of type String"),
         (pl.DataFrame({"query_id": ["q"], "item_id": [1.0], "score": [1.0]}), "floating-point"),
         (pd.DataFrame({"query_id": ["q", "q"], "item_id": [1.0, np.nan], "score": [1.0, 2.0]}), "item_id"),
@@ -338,7 +342,7 @@ def test_a_ranking_that_is_off_is_refused(run: Any, found: str) -> None:
 @pytest.mark.parametrize(
     ("gold", "found"),
     [
-        ({"q": {"a": float("nan")}}, "the grade of item 'a' for query 'q' is nan"),
+        ({"q": {"a": float("nan")}}, "the grade of item 'a' for query 'q' is NaN"),
         ({}, "found no rows"),
         ({"q": "abc"}, "query 'q' has str 'abc' instead of items"),
         ({"q": [("a", 1)]}, "item of query 'q' ('a', 1)"),
@@ -399,7 +403,7 @@ def test_duplicates_by_rule(rule: Any, rr: float) -> None:
         lambda: rankjury.evaluate(GOLD_OF_ONE, {"q": ["a"]}, "rr", dialect=5),  # type: ignore[arg-type]
         lambda: rankjury.evaluate(GOLD_OF_ONE, {"q": ["a"]}, "rr", duplicates="frist"),  # type: ignore[arg-type]
         lambda: rankjury.compare(GOLD_OF_ONE, {"a": {"q": ["a"]}, "b": {"q": ["a"]}}, resampling=5),  # type: ignore[arg-type]
-        lambda: rankjury.compare(GOLD_OF_ONE, {"a": {"q": ["a"]}, "b": {"q": ["a"]}}, figures=5),  # type: ignore[arg-type]
+        lambda: rankjury.compare(GOLD_OF_ONE, {"a": {"q": ["a"]}, "b": {"q": ["a"]}}, recorded=5),  # type: ignore[arg-type]
         lambda: rankjury.rank_vectors(np.eye(3), k=1),  # type: ignore[arg-type]
         lambda: rankjury.rank_vectors(rankjury.Vectors({"a": [1.0, 2.0]}), "q.npy", k=1),  # type: ignore[arg-type]
         lambda: rankjury.rank_vectors(rankjury.Vectors({"a": [1.0, 2.0]}), k=2.5),  # type: ignore[arg-type]

@@ -12,6 +12,7 @@ import pytest
 import rankjury
 from rankjury.core.validation import check_arguments, check_fields
 from rankjury.errors import DataError, UsageError
+from rankjury.evaluation.judge import judge
 
 
 @check_arguments
@@ -63,9 +64,26 @@ def test_what_fits_is_no_reason() -> None:
         fail(**fitting, cuts=np.array([1]), pair=[0, 1], table={"a": 1}, frame=pl.DataFrame(), call=len, anything=3)
 
 
-def test_arguments_that_are_not_taken_are_pythons_business() -> None:
-    with pytest.raises(TypeError):
-        rankjury.read_run("a", "b", "c")  # type: ignore[call-arg]
+G = {"q": {"a": 1}}
+
+
+@pytest.mark.parametrize(
+    ("call", "facts"),
+    [
+        (lambda: rankjury.evaluate(G, G, metrics=["ndcg@10"]), ("evaluate()", "'metrics'", "Did you mean measures=?")),
+        (lambda: rankjury.evaluate(G, G, k=5), ("'k'", 'measures=["ndcg@5"]')),
+        (lambda: rankjury.evaluate(G, G, gain="exp"), ("'gain'", "ndcg(gain=exp)@10")),
+        (lambda: rankjury.evaluate(G, G, dialct="ranx"), ("'dialct'", "Did you mean dialect=?")),
+        (lambda: rankjury.evaluate(qrels=G, run=G), ("'qrels'", "Did you mean gold=?")),
+        (lambda: rankjury.evaluate(G), ("'ranking'", "evaluate(gold, ranking, measures")),
+        (lambda: rankjury.compare(G, {"a": G, "b": G}, figures={}), ("'figures'", "Did you mean recorded=?")),
+        (lambda: rankjury.read_run("a", "b", "c"), ("read_run()", "too many positional arguments")),
+    ],
+)
+def test_arguments_that_a_function_does_not_take(call: Any, facts: tuple[str, ...]) -> None:
+    with pytest.raises(UsageError) as caught:
+        call()
+    assert all(fact in str(caught.value) for fact in facts)
 
 
 def test_a_call_that_succeeds_is_not_checked() -> None:
@@ -104,7 +122,7 @@ def test_fields() -> None:
         (rankjury.read_gold, (3,)),
         (rankjury.keyword_gold, ([],)),
         (rankjury.fuse, ([1], rankjury.Fusion())),
-        (rankjury.judge, ({}, {})),
+        (judge, ({}, {})),
         (rankjury.drift_between, ({}, {})),
         (rankjury.run_plan, (1.5,)),
         (rankjury.Resampling, ("many",)),

@@ -11,6 +11,7 @@ import rankjury
 from rankjury.core.convert import gold_from_frame, ranking_from_frame
 from rankjury.evaluation.checks import Findings
 from rankjury.evaluation.evaluate import Evaluation
+from rankjury.evaluation.judge import judge
 from rankjury.evaluation.shared_ids import IdSample
 from rankjury.measures.measure import Measure
 from tests.scale.made import gold_of, run_of
@@ -133,7 +134,7 @@ class TestNoItemInCommon:
         for call in (
             lambda: rankjury.evaluate(gold, run, "ndcg@10"),
             lambda: rankjury.compare(gold, {"a": run, "b": run}, "ndcg@10"),
-            lambda: rankjury.judge(gold_from_frame(gold), ranking_from_frame(run)),
+            lambda: judge(gold_from_frame(gold), ranking_from_frame(run)),
         ):
             with pytest.raises(rankjury.DataError, match=r"no item in common: the gold has 'D.*the ranking has 'd"):
                 call()

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 import rankjury
-from rankjury.errors import UsageError
+from rankjury.errors import UnknownName, UsageError
 from rankjury.evaluation.gate import check_targets
 from rankjury.evaluation.report import read_report
 from rankjury.evaluation.targets import parse_target
@@ -83,11 +83,11 @@ def test_what_compare_cannot_use(given: dict[str, object]) -> None:
 
 def test_item_slices_and_figures_from_python() -> None:
     items = {"item_id": ["a", "b"], "part": ["head", "tail"]}
-    figures = {"bad": {"latency_ms": 3.0}}
+    recorded = {"bad": {"latency_ms": 3.0}}
     made = rankjury.compare(
-        GOLD, {"good": GOOD, "bad": BAD}, ["rr"], item_slices=items, figures=figures, resampling=QUICK
+        GOLD, {"good": GOOD, "bad": BAD}, ["rr"], item_slices=items, recorded=recorded, resampling=QUICK
     )
     assert [part.name for part in made.slices] == ["item.part=head", "item.part=tail"]
     assert rankjury.gate(made, "latency_ms <= 3").outcome == "pass"
-    with pytest.raises(rankjury.UnknownName, match="system 'badd'"):
-        rankjury.compare(GOLD, {"good": GOOD, "bad": BAD}, ["rr"], figures={"badd": {}}, resampling=QUICK)
+    with pytest.raises(UnknownName, match="system 'badd'"):
+        rankjury.compare(GOLD, {"good": GOOD, "bad": BAD}, ["rr"], recorded={"badd": {}}, resampling=QUICK)

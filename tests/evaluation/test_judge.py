@@ -11,6 +11,7 @@ from hypothesis import given, settings, strategies as st
 import rankjury
 import rankjury.core.types
 from rankjury.evaluation.judge import MatchedRanking, OrderRules, judge
+from rankjury.measures.judged import Judged
 
 QUERIES = ["q1", "q10", "q2", "é", "Q"]
 ITEMS = ["a", "b", "B", "aa", "1", "10", "2", "ü", "zzzzzzzzzzzzzzzzzz1", "zzzzzzzzzzzzzzzzzz2", "q1", "q2"]
@@ -33,7 +34,7 @@ def plain_order(items: dict[str, float], ties: str, width: str) -> list[str]:
     return sorted(by_id, key=lambda item: -kept[item])
 
 
-def flat(judged: rankjury.Judged) -> list[tuple[str, int, float]]:
+def flat(judged: Judged) -> list[tuple[str, int, float]]:
     names = judged.queries.to_list()
     rows = zip(judged.row, judged.rank, judged.grade, strict=True)
     return [(names[row], int(rank), float(grade)) for row, rank, grade in rows]

@@ -102,13 +102,13 @@ def test_a_label_that_was_not_asked_for_is_an_error_with_a_suggestion() -> None:
 
 def test_repr_is_a_table_with_warnings() -> None:
     lines = repr(_scores([[1.0, 3.0], [NAN, 4.0]], ["mean", "sum"], ("look out",))).splitlines()
-    assert lines[0] == "Scores of sys<1> over 2 queries"
-    assert [line.split() for line in lines[1:4]] == [
+    assert lines[0].startswith("sys<1>: m0 1.0000 over 1 query")
+    assert [line.split() for line in lines[2:5]] == [
         ["measure", "mean", "n", "undefined"],
         ["m0", "1.0000", "1", "1"],
         ["m1", "Σ", "7", "2", "0"],
     ]
-    assert lines[4:] == ["warning: look out"]
+    assert "warning: sys<1>: look out" in lines[5:]
 
 
 def test_html_is_escaped() -> None:

@@ -12,7 +12,7 @@ from rankjury.evaluation.drift import drift_between
 from rankjury.evaluation.sections import measure_stability
 from rankjury.plan.parse import read_plan
 from rankjury.plan.run import execute_plan
-from rankjury.stats.comparison import align_contributions
+from rankjury.stats.comparison import Comparison, align_contributions
 from tests import paths
 
 USERS, ITEMS, K = 60, 500, 5
@@ -37,7 +37,7 @@ def others(n: int) -> dict[str, list[str]]:
     return SAME | own
 
 
-def compared(lists: dict[str, list[str]], *measures: str) -> dict[str, rankjury.Comparison]:
+def compared(lists: dict[str, list[str]], *measures: str) -> dict[str, Comparison]:
     report = rankjury.compare(GOLD, {"same": SAME, "other": lists}, list(measures), background=BACKGROUND)
     return {one.measure: one for one in report.comparisons}
 

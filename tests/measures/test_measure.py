@@ -7,7 +7,8 @@ from hypothesis import given, settings, strategies as st
 
 import rankjury
 from rankjury.measures.dialects import DIALECTS, resolve
-from rankjury.measures.measure import METRICS, Measure, Metric, Option
+from rankjury.measures.judged import Judged
+from rankjury.measures.measure import METRICS, Measure, Metric, Option, metric
 
 
 def drawn(option: Option) -> st.SearchStrategy[Any]:
@@ -19,13 +20,13 @@ def drawn(option: Option) -> st.SearchStrategy[Any]:
 
 @st.composite
 def measures(draw: Any) -> Measure:
-    metric: Metric = draw(st.sampled_from(list(METRICS)))
-    k = None if metric.cut == "none" else draw(st.one_of(st.none(), st.integers(1, 10**6)))
-    chosen = draw(st.lists(st.sampled_from(metric.all_options), unique=True))
+    entry: Metric = draw(st.sampled_from(list(METRICS)))
+    k = None if entry.cut == "none" else draw(st.one_of(st.none(), st.integers(1, 10**6)))
+    chosen = draw(st.lists(st.sampled_from(entry.all_options), unique=True))
     options = {option.name: draw(drawn(option)) for option in chosen}
     if k is None:
         options.pop("gold", None)
-    return Measure(metric.name, k, tuple(options.items()))
+    return Measure(entry.name, k, tuple(options.items()))
 
 
 @given(measures())
@@ -141,9 +142,9 @@ def test_a_dialect_yields_to_what_the_spelling_sets() -> None:
 
 def test_every_dialect_takes_every_metric() -> None:
     for dialect in DIALECTS:
-        for metric in METRICS:
-            k = None if metric.cut == "none" else 10
-            measure = resolve(str(Measure(metric.name, k)), dialect.name).measure
+        for entry in METRICS:
+            k = None if entry.cut == "none" else 10
+            measure = resolve(str(Measure(entry.name, k)), dialect.name).measure
             assert Measure.parse(str(measure)) == measure
 
 
@@ -173,18 +174,18 @@ def test_what_is_wrong_is_said(spelling: str, message: str) -> None:
 
 
 def test_every_metric_is_documented() -> None:
-    for metric in METRICS:
-        assert metric.title, metric.name
-        assert metric.formula, metric.name
-        assert metric.source, metric.name
+    for entry in METRICS:
+        assert entry.title, entry.name
+        assert entry.formula, entry.name
+        assert entry.source, entry.name
 
 
 def test_a_metric_of_ones_own() -> None:
     """The door for third parties: one function, one decorator."""
     import numpy as np
 
-    @rankjury.metric("test_depth", needs_relevant=False)
-    def depth(judged: rankjury.Judged, k: int | None) -> Any:
+    @metric("test_depth", needs_relevant=False)
+    def depth(judged: Judged, k: int | None) -> Any:
         """How many were retrieved.
 
         Formula: retrieved.
@@ -195,7 +196,7 @@ def test_a_metric_of_ones_own() -> None:
 
     assert rankjury.evaluate({"q": {"a": 1}}, {"q": ["a", "b"]}, "test_depth").mean() == {"test_depth": 2.0}
     with pytest.raises(rankjury.UsageError, match="registered twice"):
-        rankjury.metric("test_depth")(depth)
+        metric("test_depth")(depth)
     METRICS._entries.pop("test_depth")
 
 

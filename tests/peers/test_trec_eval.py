@@ -7,6 +7,7 @@ import pytrec_eval
 from hypothesis import given
 
 import rankjury
+from rankjury.errors import UnknownName
 from tests.peers.agreement import assert_close, assert_same, per_query
 from tests.peers.strategies import Case, cases, thorough
 
@@ -133,7 +134,7 @@ def test_every_measure_of_pytrec_eval_is_compared_or_known_to_lack_a_name() -> N
 
 @pytest.mark.parametrize("name", sorted(NOT_READ))
 def test_a_measure_without_a_name_is_refused(name: str) -> None:
-    with pytest.raises(rankjury.UnknownName):
+    with pytest.raises(UnknownName):
         rankjury.evaluate({"q": {"a": 1}}, {"q": {"a": 1.0}}, [name])
 
 

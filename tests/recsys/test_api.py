@@ -11,8 +11,10 @@ import pytest
 import rankjury
 from rankjury.core.types import Bools, Ints, Matrix
 from rankjury.errors import DataError, RankjuryError, UnknownName, UsageError
-from rankjury.recsys.data.log import log_from_frame
+from rankjury.recsys.data.log import Log, log_from_frame
 from rankjury.recsys.data.split_folder import write_split
+from rankjury.recsys.models import Recommender
+from rankjury.recsys.task import Task
 
 USERS, ITEMS = 20, 25
 MEASURES = ["ndcg@5", "recall(rel=4)@5", "coverage@5", "novelty@5"]
@@ -30,12 +32,12 @@ def frame() -> pl.DataFrame:
 
 
 @pytest.fixture(scope="module")
-def log() -> rankjury.Log:
+def log() -> Log:
     return log_from_frame(frame())
 
 
 @pytest.fixture(scope="module")
-def task(log: rankjury.Log) -> rankjury.Task:
+def task(log: Log) -> Task:
     return rankjury.held_out(log)
 
 
@@ -58,7 +60,7 @@ def lists_of(ranking: rankjury.Ranking) -> dict[str, list[str]]:
 
 
 class TestHeldOut:
-    def test_the_last_tenth_by_default(self, task: rankjury.Task) -> None:
+    def test_the_last_tenth_by_default(self, task: Task) -> None:
         rows = frame().sort("time")
         train, held = rows[: int(0.8 * len(rows))], rows[int(0.9 * len(rows)) :]
         assert task.window == "test" and len(task.train) == len(train)
@@ -69,18 +71,18 @@ class TestHeldOut:
         }
         assert gold == {(user, item) for user, item, *_ in held.iter_rows()}
 
-    def test_from_files_with_a_catalogue(self, folder: Path, task: rankjury.Task) -> None:
+    def test_from_files_with_a_catalogue(self, folder: Path, task: Task) -> None:
         found = rankjury.held_out(folder / "ratings.csv", items=str(folder / "items.csv"))
         assert int(found.in_catalogue.sum()) == ITEMS + 4 and found.features.items["genre"].shape == (ITEMS + 4, 2)
         assert found.gold.items.to_list() == task.gold.items.to_list()
 
-    def test_windows_and_what_is_learnt_from(self, log: rankjury.Log, task: rankjury.Task) -> None:
+    def test_windows_and_what_is_learnt_from(self, log: Log, task: Task) -> None:
         validation = rankjury.held_out(log, window="validation")
         both = rankjury.held_out(log, fit_on=("train", "validation"))
         assert len(validation.train) == len(task.train) < len(both.train)
         assert len(both.train) == len(task.train) + len(validation.split.window("validation"))
 
-    def test_a_split_that_is_there_already(self, log: rankjury.Log) -> None:
+    def test_a_split_that_is_there_already(self, log: Log) -> None:
         split = rankjury.split_log(log, "leave-last", n=2)
         task = rankjury.held_out(split)
         assert task.split.settings["kind"] == "leave-last"
@@ -97,7 +99,7 @@ class TestHeldOut:
             ({"catalogue": "items"}, RankjuryError, "items"),
         ],
     )
-    def test_refused(self, log: rankjury.Log, options: dict[str, Any], error: type[Exception], match: str) -> None:
+    def test_refused(self, log: Log, options: dict[str, Any], error: type[Exception], match: str) -> None:
         with pytest.raises(error, match=match):
             rankjury.held_out(log, **options)
 
@@ -107,7 +109,7 @@ class TestHeldOut:
 
 
 class TestRecommend:
-    def test_popularity_by_hand(self, task: rankjury.Task) -> None:
+    def test_popularity_by_hand(self, task: Task) -> None:
         """Most users in training first, equals by id; what somebody took is left out, unless it was held out."""
         rows = frame().sort("time")
         cut = int(0.8 * len(rows))
@@ -122,7 +124,7 @@ class TestRecommend:
             again = set(held.filter(pl.col("user") == user)["item"])
             assert items == [item for item in order if user not in users[item] or item in again][:6]
 
-    def test_a_measure_that_looks_deeper_than_was_ranked_is_refused(self, task: rankjury.Task) -> None:
+    def test_a_measure_that_looks_deeper_than_was_ranked_is_refused(self, task: Task) -> None:
         """Ten items were ranked by default, and scored at 20 as if the rest had not been retrieved."""
         ranking = rankjury.recommend(task, "popularity", k=5)
         assert rankjury.evaluate(task.gold, ranking, ["ndcg@5", "rr"]).mean()["ndcg@5"] > 0
@@ -134,7 +136,7 @@ class TestRecommend:
             with pytest.raises(UsageError, match=r"looks at 6 items, and only the first 5 .*k=6"):
                 score()
 
-    def test_as_deep_as_the_measures_look(self, task: rankjury.Task) -> None:
+    def test_as_deep_as_the_measures_look(self, task: Task) -> None:
         whole = lists_of(rankjury.recommend(task, "popularity", k=ITEMS))
         for measures, k in (("ndcg@7", 7), (["ndcg@3", "rr@4", "ap"], 4)):
             found = lists_of(rankjury.recommend(task, "popularity", measures=measures))
@@ -144,19 +146,19 @@ class TestRecommend:
         scores = rankjury.evaluate(task.gold, everything)
         assert not [one for one in map(str, scores.warnings) if "cut off" in one]
 
-    def test_parameters(self, task: rankjury.Task) -> None:
+    def test_parameters(self, task: Task) -> None:
         recent = rankjury.recommend(task, "popularity", params={"days": 0.05})
         assert lists_of(recent) != lists_of(rankjury.recommend(task, "popularity"))
         with pytest.raises(RankjuryError, match=r"dais.*days"):
             rankjury.recommend(task, "popularity", params={"dais": 3})
 
-    def test_a_model_of_ones_own(self, task: rankjury.Task) -> None:
+    def test_a_model_of_ones_own(self, task: Task) -> None:
         """Items by their number, the last first; of one user it knows nothing."""
 
-        class Backwards(rankjury.Recommender):
+        class Backwards(Recommender):
             description = "the last first"
 
-            def fit(self, train: rankjury.Log, features: Any = None, progress: Any = None) -> None:
+            def fit(self, train: Log, features: Any = None, progress: Any = None) -> None:
                 self.stranger = int(np.max(train.user))
 
             def score(self, users: Ints, items: Ints) -> Matrix:
@@ -171,7 +173,7 @@ class TestRecommend:
         assert all(items == sorted(items, reverse=True) for items in found.values())
         assert found.pop(stranger, []) == [] and all(len(items) == 3 for items in found.values())
 
-    def test_names_that_are_none(self, task: rankjury.Task) -> None:
+    def test_names_that_are_none(self, task: Task) -> None:
         with pytest.raises(UnknownName, match="popularity"):
             rankjury.recommend(task, "popularty")
         with pytest.raises(UnknownName, match="nothing"):
@@ -179,7 +181,7 @@ class TestRecommend:
 
 
 class TestScores:
-    def test_ndcg_by_the_formula(self, task: rankjury.Task) -> None:
+    def test_ndcg_by_the_formula(self, task: Task) -> None:
         """Ratings over log2(rank + 1), divided by those of the ratings sorted."""
         ranking = rankjury.recommend(task, "popularity", k=5)
         scores = rankjury.evaluate(task.gold, ranking, "ndcg@5")
@@ -194,20 +196,20 @@ class TestScores:
         np.testing.assert_allclose(scores["ndcg@5"], expected, atol=1e-12)
         assert sum(expected) > 0
 
-    def test_measures_beyond_accuracy_look_at_the_background(self, task: rankjury.Task) -> None:
+    def test_measures_beyond_accuracy_look_at_the_background(self, task: Task) -> None:
         ranking = rankjury.recommend(task, "popularity", k=5)
         scores = rankjury.evaluate(task.gold, ranking, MEASURES, background=task.background)
         different = {item for items in lists_of(ranking).values() for item in items}
         assert scores.mean()["coverage@5"] == pytest.approx(len(different) / int(task.in_catalogue.sum()), abs=1e-12)
 
-    def test_without_a_background_they_are_refused(self, task: rankjury.Task) -> None:
+    def test_without_a_background_they_are_refused(self, task: Task) -> None:
         ranking = rankjury.recommend(task, "popularity", k=5)
         with pytest.raises(RankjuryError, match=r"novelty.*background"):
             rankjury.evaluate(task.gold, ranking, MEASURES[-1:])
         with pytest.raises(RankjuryError, match="background"):
             rankjury.compare(task.gold, {"a": ranking, "b": ranking}, MEASURES)
 
-    def test_comparisons(self, task: rankjury.Task) -> None:
+    def test_comparisons(self, task: Task) -> None:
         rankings = {name: rankjury.recommend(task, name, k=5) for name in ("popularity", "random")}
         resampling = rankjury.Resampling(resamples=200)
         report = rankjury.compare(task.gold, rankings, MEASURES, background=task.background, resampling=resampling)
@@ -219,7 +221,7 @@ class TestScores:
             assert by_measure[label].ci is not None
         assert by_measure["coverage@5"].difference > 0 and by_measure["novelty@5"].difference > 0
 
-    def test_a_plan_says_the_same(self, folder: Path, log: rankjury.Log) -> None:
+    def test_a_plan_says_the_same(self, folder: Path, log: Log) -> None:
         plan = folder / "rankjury.toml"
         plan.write_text(
             'measures = ["ndcg@5", "coverage@5"]\nstatistics.resamples = 100\n'
@@ -244,17 +246,17 @@ class TestScores:
         ({"catalogue": "all"}, "unknown catalogue 'all'"),
     ],
 )
-def test_nothing_is_learnt_from_what_is_held_out(log: rankjury.Log, options: dict[str, Any], message: str) -> None:
+def test_nothing_is_learnt_from_what_is_held_out(log: Log, options: dict[str, Any], message: str) -> None:
     with pytest.raises(UsageError, match=message):
         rankjury.held_out(log, **options)
 
 
-def test_no_list_is_shorter_than_one_item(task: rankjury.Task) -> None:
+def test_no_list_is_shorter_than_one_item(task: Task) -> None:
     with pytest.raises(UsageError, match="k is 0; expected a whole number from 1 on"):
         rankjury.recommend(task, "popularity", k=0)
 
 
-def test_a_folder_of_rankjury_split_is_a_split(log: rankjury.Log, task: rankjury.Task, tmp_path: Path) -> None:
+def test_a_folder_of_rankjury_split_is_a_split(log: Log, task: Task, tmp_path: Path) -> None:
     write_split(task.split, tmp_path / "split")
     found = rankjury.held_out(tmp_path / "split")
     assert found.gold.queries.equals(task.gold.queries) and len(found.train) == len(task.train)
@@ -262,7 +264,7 @@ def test_a_folder_of_rankjury_split_is_a_split(log: rankjury.Log, task: rankjury
         rankjury.held_out(tmp_path / "split", kind="random")
 
 
-def test_what_is_to_be_known_is_told_with_the_scores(log: rankjury.Log) -> None:
+def test_what_is_to_be_known_is_told_with_the_scores(log: Log) -> None:
     task = rankjury.held_out(log, sampled=3)
     ranking = rankjury.recommend(task, "popularity", k=5)
     told = list(map(str, rankjury.evaluate(task.gold, ranking, ["ndcg@5"]).warnings))
@@ -270,24 +272,24 @@ def test_what_is_to_be_known_is_told_with_the_scores(log: rankjury.Log) -> None:
     assert set(task.notes()) <= set(told)
 
 
-def test_one_of_several_splits(log: rankjury.Log) -> None:
+def test_one_of_several_splits(log: Log) -> None:
     assert [rankjury.held_out(log, kind="rolling", fold=one).split.settings["window"] for one in (1, 2)] == [1, 2]
     assert rankjury.held_out(log, kind="users", fold=2).split.settings["fold"] == 2
     with pytest.raises(UsageError, match="a temporal split has no folds"):
         rankjury.held_out(log, fold=2)
 
 
-def test_parameters_are_of_models_by_name(task: rankjury.Task) -> None:
+def test_parameters_are_of_models_by_name(task: Task) -> None:
     with pytest.raises(UsageError, match="params, where the model is made already"):
         rankjury.recommend(task, lambda users, items: 0.0, params={"factors": 3})
 
 
-def test_a_task_is_told_in_a_line(task: rankjury.Task) -> None:
+def test_a_task_is_told_in_a_line(task: Task) -> None:
     assert repr(task).startswith("Task(log: test of ") and "\n" not in repr(task) and len(repr(task)) < 100
     assert repr(task.split).startswith("Split(log: train ")
 
 
-def test_whole_numbers_may_be_numpy_s(task: rankjury.Task, log: rankjury.Log) -> None:
+def test_whole_numbers_may_be_numpy_s(task: Task, log: Log) -> None:
     assert len(rankjury.recommend(task, "popularity", k=np.int64(2)).items) == 2 * len(task.users)
     sampled = rankjury.held_out(log, sampled=np.int64(3)).sampled  # type: ignore[arg-type]
     assert sampled is not None and sampled.n == 3
@@ -296,7 +298,7 @@ def test_whole_numbers_may_be_numpy_s(task: rankjury.Task, log: rankjury.Log) ->
         rankjury.recommend(task, "popularity", k=True)
 
 
-def test_what_systems_share_is_told_once(task: rankjury.Task) -> None:
+def test_what_systems_share_is_told_once(task: Task) -> None:
     rankings = {name: rankjury.recommend(task, name, k=5) for name in ("popularity", "random")}
     told = rankjury.compare(task.gold, rankings, ["ndcg@5"]).warning_lines
     for note in task.notes():

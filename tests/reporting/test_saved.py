@@ -10,6 +10,7 @@ import pytest
 import rankjury
 from rankjury.errors import DataError
 from rankjury.evaluation.report import looks_like_report, read_report
+from rankjury.evaluation.targets import Target
 from rankjury.reporting.writers import OutputRequest, write_reports
 
 GOLD = {f"q{n}": {"a": 1} for n in range(6)}
@@ -95,4 +96,4 @@ def test_a_slice_may_lack_a_measure_that_is_one_figure_over_all(tmp_path: Path, 
     with pytest.raises(
         DataError, match=r"whole\.json, target 'rr, kind=x': rr was not worked out for the slice kind=x"
     ):
-        rankjury.gate(report, rankjury.Target("rr", ">=", 0, slice="kind=x"))
+        rankjury.gate(report, Target("rr", ">=", 0, slice="kind=x"))

@@ -15,6 +15,7 @@ from polars.testing import assert_frame_equal
 import rankjury
 from rankjury.core.types import Ranking, Vectors
 from rankjury.errors import DataError, UnknownName, UsageError
+from rankjury.evaluation.judge import judge
 from rankjury.evaluation.query_lists import list_gold, list_ranking, top_rows
 from rankjury.retrieval.agreement.reference import reference_gold
 from rankjury.retrieval.bench.benchmark import IndexBenchmark
@@ -350,7 +351,7 @@ class TestRowNumbers:
         gold = rankjury.as_gold({"0": {str(item): 1.0 for item in range(1, self.N)}})
         if as_number:
             gold = replace(gold, items=gold.items.cast(ranking.items.dtype))
-        judged = rankjury.judge(gold, ranking)
+        judged = judge(gold, ranking)
         found = gold.items.cast(pl.String).gather(judged.gold_index).to_list()
         assert found == self.others("0")
         assert top_rows(ranking, ranking.queries, None)["item_id"].to_list() == found
@@ -360,7 +361,7 @@ class TestRowNumbers:
         gold = reference_gold(lambda wanted, k: rank_vectors(self.SAME, wanted=wanted, k=k).ranking,
                               pl.Series(["0"]), 11, ties="any").gold  # fmt: skip
         assert [one.item for one in list_gold(gold, gold.sorted_queries, 20).of(0)] == self.others("0")
-        judged = rankjury.judge(gold, rankjury.as_ranking({"0": ["10", "2", "1"]}), places=True)
+        judged = judge(gold, rankjury.as_ranking({"0": ["10", "2", "1"]}), places=True)
         assert judged.place is not None
         assert judged.place.tolist() == [10, 2, 1]
 

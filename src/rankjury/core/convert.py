@@ -1,8 +1,10 @@
 """Conversion of frames, dicts and arrays to a Gold or a Ranking: names of columns, checks."""
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from itertools import chain
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from itertools import chain, islice
+from os.path import exists
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -28,6 +30,8 @@ _GRADE_NAMES = (
 )
 _SCORE_NAMES = (SCORE, "similarity", "sim", "prediction", "weight", "value")
 _RANK_NAMES = (RANK, "position", "place")
+_ORDERING = {*_SCORE_NAMES, *_RANK_NAMES}
+_OF_RECORDS = {*_QUERY_NAMES, *_ITEM_NAMES, *_GRADE_NAMES, *_ORDERING, "id"}
 
 
 def _folded(name: str) -> str:
@@ -79,6 +83,8 @@ def match_columns(names: Sequence[str], kind: str, where: str | None = None) -> 
             expected="a gold with query_id, item_id and grade",
             hint=f"Is this the run? {_GOLD_FIRST}",
         )
+    if ITEM not in found and QUERY in found and ("id" in folded or "_id" in folded):  # hits of a search: query, id
+        found[ITEM] = folded.get("id", folded.get("_id", ""))
     required = (QUERY, ITEM, GRADE) if kind == "gold" else (QUERY, ITEM)
     missing = [name for name in required if name not in found]
     if kind == "run" and SCORE not in found and RANK not in found:
@@ -132,10 +138,11 @@ def check_grades(column: str | None, grades: pl.Series, where: str) -> None:
 
 
 _IDS = "strings or whole numbers"
+_ID = (str, int, np.integer)
 _NOT_IDS = (float, np.floating, bytes, type(None), tuple, list, dict, set, np.ndarray)
 _KINDS_OF_INPUT = (
-    "a dict of dicts, a dict of lists, a Polars or pandas frame, any object with the Arrow capsule interface, or a "
-    "two-dimensional array of item ids with one row per query"
+    "a dict of dicts, a dict of lists, a Polars or pandas frame, any object with the Arrow capsule interface, a list "
+    "of records such as {query, id, score}, or a two-dimensional array of item ids with one row per query"
 )
 
 
@@ -144,15 +151,30 @@ _KINDS_OF_INPUT = (
 def as_gold(given: Any, *, relevant_from: float | None = None) -> Gold:
     """Return a gold from anything in memory.
 
-    A dict maps query to ``{item: grade}`` or to a collection of relevant items (grade 1 each); an array holds one
-    row of relevant items per query (negative numbers are padding). Lists whose *order* is the truth go through
-    :func:`ordered_gold`.
+    Args:
+        given: ``{query: {item: grade}}``; ``{query: [items]}``, of grade 1 each; a frame or records with query_id,
+            item_id and grade; or an array with one row of relevant items per query (negative numbers are padding).
+            Lists whose order is the truth go through ``ordered_gold``.
+        relevant_from: Grade from which an item is relevant; by default any above 0.
+
+    Returns:
+        The gold.
+
+    Raises:
+        DataError: It cannot be read as a gold.
+
+    Example:
+        >>> rankjury.as_gold({"q": {"a": 2, "b": 1}}, relevant_from=2)
+        Gold(gold: 1 queries, 2 judged items)
     """
     if isinstance(given, Gold):
         return given
+    given, _ = _joined_hits(given)
     if isinstance(given, Mapping):
         frame = _frame_of_mapping(given, GRADE, lambda items: [1.0] * len(items))
         check_grades(None, frame[GRADE], "the gold")
+    elif _are_records(given):
+        frame = _renamed(_frame_of_records(given), "gold")
     elif isinstance(given, np.ndarray | list | tuple):
         frame = _frame_of_array(given).with_columns(pl.lit(1.0).alias(GRADE))
     else:
@@ -162,7 +184,22 @@ def as_gold(given: Any, *, relevant_from: float | None = None) -> Gold:
 
 @check_arguments
 def ordered_gold(lists: Mapping[Any, Iterable[Any]], *, source: str = "gold") -> Gold:
-    """Return a gold from ordered lists, best first: the grade of an item is length + 1 − position."""
+    """Return a gold from ordered lists: the grade of an item is length + 1 − position.
+
+    Args:
+        lists: For each query its items, best first.
+        source: The name that errors and reports show.
+
+    Returns:
+        The gold, which measures with ``gold=k`` cut at k.
+
+    Raises:
+        DataError: An item is a duplicate, or an id is neither a string nor a whole number.
+
+    Example:
+        >>> rankjury.ordered_gold({"q": ["best", "second"]})
+        Gold(gold: 1 queries, 2 judged items)
+    """
     with guard_reading(source, expected=f"ids that are {_IDS}"):
         frame = _frame_of_mapping(lists, GRADE, lambda items: [float(len(items) - i) for i in range(len(items))])
     return gold_from_frame(frame, source=source, ordered=True)
@@ -172,15 +209,34 @@ def ordered_gold(lists: Mapping[Any, Iterable[Any]], *, source: str = "gold") ->
 def as_ranking(given: Any) -> Ranking:
     """Return a ranking from anything in memory.
 
-    A dict maps query to ``{item: score}`` or to a list of items, best first; an array holds one row of items per
-    query, best first (negative numbers are padding, as faiss writes them).
+    Args:
+        given: ``{query: {item: score}}``; ``{query: [items]}``, best first; a frame with query_id, item_id and score or
+            rank; hits, ``[{"query": …, "id": …, "score": …}]`` or ``{query: [{"id": …, "score": …}]}``; or an array
+            with one row of items per query, best first (negative numbers are padding, as faiss writes them).
+
+    Returns:
+        The ranking.
+
+    Raises:
+        DataError: It cannot be read as a ranking.
+
+    Example:
+        >>> rankjury.as_ranking([{"query": "q", "id": "a", "score": 0.9}, {"query": "q", "id": "b", "score": 0.7}])
+        Ranking(ranking: 1 queries, 2 retrieved items)
     """
-    if isinstance(given, Ranking):
-        return given
+    made = getattr(given, "ranking", given)  # what rank_vectors returns has one
+    if isinstance(made, Ranking):
+        return made
+    given, bare = _joined_hits(given)
+    if _are_records(given):
+        frame = _frame_of_records(given)
+        ordered = [] if _ORDERING & set(frame.columns) else [RANK]  # without scores or ranks the order is the ranking
+        found = match_columns([*frame.columns, *ordered], "run", "the hits")
+        frame = frame.select(pl.col(column).alias(name) for name, column in found.items() if column in frame)
+        return ranking_from_frame(frame, queries_without_rows=bare)
     if isinstance(given, Mapping):
-        ordered = all(not isinstance(items, Mapping) for items in given.values())
         frame = _frame_of_mapping(given, SCORE, lambda items: [-1.0 - i for i in range(len(items))])
-        if ordered:
+        if all(not isinstance(items, Mapping) for items in given.values()):
             frame = frame.drop(SCORE)
         return ranking_from_frame(frame, queries_without_rows=[q for q, items in given.items() if not len(items)])
     if isinstance(given, np.ndarray | list | tuple):
@@ -188,6 +244,68 @@ def as_ranking(given: Any) -> Ranking:
         padded = np.setdiff1d(np.arange(len(given)), frame[QUERY].to_numpy())
         return ranking_from_frame(frame, queries_without_rows=padded.tolist())
     return ranking_from_frame(_renamed(frame_of(given), "run"))
+
+
+def is_named_runs(given: Mapping[Any, Any]) -> bool:
+    """Return whether a dict holds runs by name, rather than the items of each query."""
+    return bool(given) and any(_is_run(value) for value in given.values())
+
+
+def _is_run(value: Any) -> bool:
+    if isinstance(value, Path | Ranking | pl.DataFrame | pl.LazyFrame) or isinstance(
+        getattr(value, "ranking", None), Ranking
+    ):
+        return True
+    if isinstance(value, str):
+        return exists(value) or bool(Path(value).suffix) or "/" in value
+    if isinstance(value, Mapping):
+        return isinstance(next(iter(value.values()), None), Mapping | list | tuple | set | np.ndarray | pl.Series)
+    if isinstance(value, list | tuple) and value:
+        if _are_records(value):
+            return any(_folded(str(key)) in _QUERY_NAMES for key in value[0])
+        return all(isinstance(row, list | np.ndarray) and all(isinstance(id_, _ID) for id_ in row) for row in value)
+    return getattr(value, "ndim", 2 if hasattr(value, "columns") else 1) == 2
+
+
+def _are_records(given: Any) -> bool:
+    """Return whether it is a list of dicts, such as the hits of a search."""
+    return isinstance(given, list | tuple) and bool(given) and isinstance(given[0], Mapping)
+
+
+def _joined_hits(given: Any) -> tuple[Any, list[Any]]:
+    """Return hits by query as one list of hits, and the queries that have none; anything else unchanged."""
+    if not isinstance(given, Mapping) or not any(_are_records(hits) for hits in given.values()):
+        return given, []
+    for query, hits in given.items():
+        if not isinstance(hits, list | tuple) or not all(isinstance(hit, Mapping) for hit in hits):
+            found = f"query {str(query)!r} has {type(hits).__name__} instead of hits"
+            raise DataError(found, expected='a list such as [{"id": "a", "score": 0.9}]')
+    hits_of_all = [{QUERY: query, **hit} for query, hits in given.items() for hit in hits]
+    return hits_of_all, [query for query, hits in given.items() if not hits]
+
+
+def _frame_of_records(records: Sequence[Any]) -> pl.DataFrame:
+    """Return records as a frame of the columns that matter: ids as strings, numbers as floats."""
+    for number, record in enumerate(records, 1):
+        if not isinstance(record, Mapping):
+            raise DataError(f"record {number:,} is of type {type(record).__name__}", expected=_RECORD)
+    columns = {}
+    for key in dict.fromkeys(key for record in records for key in record):
+        name = _folded(str(key)).lstrip("_")  # search engines write _id and _score
+        if name not in _OF_RECORDS:
+            continue
+        values = [record.get(key) for record in records]
+        if None in values:
+            raise DataError(f"record {values.index(None) + 1:,} has no {key}", expected=_RECORD)
+        if name in _ORDERING or name in _GRADE_NAMES:
+            columns[name] = pl.Series(_as_floats(values), dtype=pl.Float64)
+        else:
+            _check_ids(values, "query" if name in _QUERY_NAMES else "item")
+            columns[name] = pl.Series([str(value) for value in values], dtype=pl.String)
+    return pl.DataFrame(columns)
+
+
+_RECORD = 'records such as {"query": "q1", "id": "a", "score": 0.9}'
 
 
 def gold_from_frame(
@@ -333,9 +451,11 @@ def finite_numbers(frame: pl.DataFrame, name: str, source: str, *, rows_before: 
         row = int(np.argmax(bad))
         query, item = frame[QUERY][row], frame[ITEM][row]
         place = f"row {(rows_before or 0) + row + 1:,}"
-        such = f"{int(bad.sum()):,} such rows, the first is {place}" if rows_before is None else place
+        many = int(bad.sum())
+        such = f"{many:,} such rows, the first is {place}" if rows_before is None and many > 1 else place
+        shown = "missing or NaN" if column[row] is None else "NaN" if values[row] != values[row] else column[row]
         raise DataError(
-            f"the {name} of item {item!r} for query {query!r} is {column[row]} ({such})",
+            f"the {name} of item {item!r} for query {query!r} is {shown} ({such})",
             where=source,
             expected=f"a finite {name} in every row",
             hint=f"Drop such rows, or give those items the lowest {name}.",
@@ -390,18 +510,23 @@ def _frame_of_mapping(given: Mapping[Any, Any], value: str, values_of_list: Any)
     if len(set(queries)) < len(queries):
         twice = Counter(queries).most_common(1)[0][0]
         raise DataError(f"the query {twice!r} is there as a string and as a number", expected="each query once")
-    mappings = [
+    mappings: list[Mapping[Any, Any]] = [
         items if isinstance(items, Mapping) else dict(zip(items, values_of_list(items), strict=True))
         for items in given.values()
     ]
     if [len(mapping) for mapping in mappings] != lengths:
         twice = next(q for q, m, n in zip(queries, mappings, lengths, strict=True) if len(m) != n)
         raise DataError(f"duplicate item in the list of query {twice!r}", expected="each item once per query")
+
+    def pair_of(number: int) -> str:
+        query, item = next(islice(((q, i) for q, m in zip(queries, mappings, strict=True) for i in m), number, None))
+        return f"item {shorten(str(item), quoted=True)} of query {shorten(query, quoted=True)}"
+
     return pl.DataFrame(
         {
             QUERY: pl.Series(np.repeat(np.asarray(queries, dtype=object), lengths), dtype=pl.String),
             ITEM: pl.Series(map(str, chain.from_iterable(mappings)), dtype=pl.String),
-            value: pl.Series(_as_floats(chain.from_iterable(m.values() for m in mappings)), dtype=pl.Float64),
+            value: pl.Series(_as_floats(chain.from_iterable(m.values() for m in mappings), pair_of), dtype=pl.Float64),
         }
     )
 
@@ -414,14 +539,16 @@ def _check_ids(ids: Iterable[Any], kind: str) -> None:
             raise DataError(f"found the {kind} {bad!r}", expected=f"ids that are {_IDS}", hint=hint)
 
 
-def _as_floats(values: Iterable[Any]) -> list[float]:
+def _as_floats(values: Iterable[Any], place: Callable[[int], str] = "record {}".format) -> list[float]:
+    """Return numbers as floats; ``place`` names the value of a number, from 0, in an error."""
     given, numbers = list(values), list[float]()
     try:
         numbers.extend(map(float, given))
     except (TypeError, ValueError, OverflowError):
         bad = given[len(numbers)]
-        shown = shorten(bad) if isinstance(bad, int) else repr(bad)
-        raise DataError(f"found the value {shown}", expected="a number for every item") from None
+        shown = shorten(bad) if isinstance(bad, int) else f"{bad!r:.60}"
+        found = f"found the value {shown} for {place(len(numbers))}"
+        raise DataError(found, expected="a number for every item") from None
     return numbers
 
 

@@ -1,6 +1,7 @@
 """Plain text: plurals, lists, time stamps, aligned columns; escaping of untrusted text for terminals, Markdown and CSV.
 
-Also the registry of HTML snippets for notebooks, so that a value can render itself without importing its renderer.
+Also the registries by which a value renders or saves itself without importing its renderer: snippets for notebooks and
+for ``print``, and functions that save.
 """
 
 import os
@@ -9,6 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
 from itertools import islice
 from json import dumps
+from pathlib import Path
 from typing import Any
 
 from rankjury.core.registry import Registry
@@ -16,6 +18,9 @@ from rankjury.errors import UsageError, shorten
 
 SNIPPETS: Registry[Callable[[Any], str]] = Registry(
     "kind of snippet", home="rankjury.reporting.writers.notebook", group="rankjury.notebook"
+)
+SAVERS: Registry[Callable[[Any, Sequence[str]], list[Path]]] = Registry(
+    "kind of value to save", home="rankjury.reporting.writers", group="rankjury.saving"
 )
 
 # Control characters, a carriage return that is not part of a line end, characters that break a line or change the
@@ -91,8 +96,16 @@ def escape_spreadsheet(text: str) -> str:
 
 
 def render_snippet(kind: str, value: object) -> str:
-    """Return a value as an HTML fragment: no script, only its own styles, everything escaped."""
+    """Return a value as an HTML fragment (no script, only its own styles, everything escaped) or as text."""
     return SNIPPETS.get(kind)(value)
+
+
+def save_value(kind: str, value: object, files: Sequence[str | Path]) -> list[Path]:
+    """Write a value to files, each in the format of its suffix, and return the files that were written."""
+    if not files or not all(isinstance(file, str | Path) for file in files):
+        found = f"found a file of type {type(files[0]).__name__}" if files else "no file was given"
+        raise UsageError(found, expected='names of files, such as "report.html"')
+    return SAVERS.get(kind)(value, [str(file) for file in files])
 
 
 def plural(n: int, one: str, many: str) -> str:

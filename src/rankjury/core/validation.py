@@ -12,6 +12,7 @@ the record in one pass of pydantic's core. A number that cannot be known (NaN) i
 import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, fields, is_dataclass
+from difflib import get_close_matches
 from functools import cache, partial, wraps
 from itertools import islice
 from math import isfinite, nan
@@ -71,7 +72,7 @@ def check_arguments(function: Callable[P, R]) -> Callable[P, R]:
         except (RankjuryError, KeyboardInterrupt, SystemExit):
             raise
         except BaseException as error:  # Polars' PanicException is not an Exception
-            misfit = _misfit(signature, args, kwargs)
+            misfit = _misfit(function.__name__, signature, args, kwargs)
             if misfit is None:
                 raise
             raise misfit from error
@@ -84,12 +85,14 @@ def _plain(value: Any) -> Any:
     return value if isinstance(value, int) or not isinstance(value, Integral) else int(value)
 
 
-def _misfit(signature: inspect.Signature, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> UsageError | None:
+def _misfit(
+    function: str, signature: inspect.Signature, args: tuple[Any, ...], kwargs: Mapping[str, Any]
+) -> UsageError | None:
     """Return the error of the first argument that does not fit; None where all do."""
     try:
         given = signature.bind(*args, **kwargs).arguments
-    except TypeError:  # arguments that the function does not take: Python says so itself
-        return None
+    except TypeError as error:
+        return _unbound(function, signature, kwargs, str(error))
     for name, value in given.items():
         parameter = signature.parameters[name]
         pairs = [(name, value)]
@@ -101,6 +104,45 @@ def _misfit(signature: inspect.Signature, args: tuple[Any, ...], kwargs: Mapping
             if not _fits(element, parameter.annotation):
                 return _error(key, element, parameter.annotation)
     return None
+
+
+_OTHER_NAMES = {
+    **dict.fromkeys(("metrics", "metric", "measure"), "measures"),
+    **dict.fromkeys(("qrels", "truth", "ground_truth", "judgments", "relevance"), "gold"),
+    **dict.fromkeys(("run", "results", "hits", "predictions"), "ranking"),
+    **dict.fromkeys(("runs", "systems"), "rankings"),
+    **dict.fromkeys(("figures", "values", "record"), "recorded"),
+    **dict.fromkeys(("how", "bootstrap", "resamples"), "resampling"),
+    **dict.fromkeys(("vectors", "items", "embeddings", "documents"), "corpus"),
+    **dict.fromkeys(("similarity", "distance"), "metric"),
+    **dict.fromkeys(("k", "ks", "cutoffs", "top_k"), "k_values"),
+    **dict.fromkeys(("topk", "top_k", "n"), "k"),
+    **dict.fromkeys(("models", "candidate"), "candidates"),
+}
+"""Names of arguments in other libraries, and what they are called here."""
+_CUTS = ("k", "ks", "k_values", "cutoff", "cutoffs", "top_k", "topk", "at")
+
+
+def _unbound(function: str, signature: inspect.Signature, kwargs: Mapping[str, Any], problem: str) -> UsageError:
+    """Return the error of a call with an argument that the function does not take, too many of them, or too few."""
+    known = [name for name, parameter in signature.parameters.items() if parameter.kind.name != "VAR_POSITIONAL"]
+    unknown = next((name for name in kwargs if name not in signature.parameters), None)
+    where = f"{function}()"
+    if unknown is None:
+        return UsageError(problem, where=where, expected=f"{function}({', '.join(known)})")
+    value = kwargs[unknown]
+    near = get_close_matches(unknown, known, n=1, cutoff=0.75)
+    hint = f"Known: {', '.join(known)}."
+    if _OTHER_NAMES.get(unknown) in known:
+        hint = f"Did you mean {_OTHER_NAMES[unknown]}=?"
+    elif "measures" in known and unknown in _CUTS:
+        cut = value if isinstance(value, int) else 10
+        hint = f'Write the cut-off in the measure: measures=["ndcg@{shorten(cut)}"].'
+    elif near:
+        hint = f"Did you mean {near[0]}=?"
+    elif "measures" in known and isinstance(value, str | int | float):
+        hint += f" An option of a measure is written in the measure: ndcg({unknown}={shorten(value)})@10."
+    return UsageError(f"unknown argument {unknown!r}", where=where, hint=hint)
 
 
 def check_fields(given: Any, *names: str) -> None:

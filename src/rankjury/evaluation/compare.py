@@ -144,6 +144,16 @@ def assess(
     return replace(report, warnings=with_unit(warnings, unit))
 
 
+def report_on(scores: Scores) -> Report:
+    """Return the report on one system that was scored alone, with its default intervals."""
+    name, resampling = scores.source, Resampling()
+    results = {name: SystemResult.of(scores, scores.estimates(resampling))}
+    report = Report(results, resampling, queries=QueryData({name: scores}))
+    warnings = [warning.about(name) for warning in scores.warnings]
+    warnings += interval_warnings(report, (), {}, len(scores.queries))
+    return replace(report, warnings=with_unit(warnings))
+
+
 def _check_request(golds: Mapping[str, Gold], resampling: Resampling | None, baseline: str | None) -> None:
     if baseline is not None and baseline not in golds:
         raise UnknownName("system", baseline, golds)

@@ -27,12 +27,13 @@ def resolve_measures(
     dialect: str | None = None,
     overrides: Mapping[str, Value] | None = None,
 ) -> list[NamedMeasure]:
-    """Return the measures asked for, each once, in the order asked."""
+    """Return the measures asked for, each once, in the order asked; an override that is None is not one."""
     if isinstance(measures, str | Measure):
         measures = [measures]
     if not isinstance(measures, Iterable):
         raise UsageError(f"found measures of type {type(measures).__name__}", expected="a list such as ['ndcg@10']")
-    resolved = [resolve(measure, dialect, overrides) for measure in measures]
+    chosen = {name: value for name, value in (overrides or {}).items() if value is not None}
+    resolved = [resolve(measure, dialect, chosen) for measure in measures]
     return list({measure.label: measure for measure in resolved}.values())
 
 

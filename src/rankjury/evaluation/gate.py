@@ -33,7 +33,7 @@ _FARTHEST = 1e4
 
 @dataclass(frozen=True)
 class Verdict(Decision, Record):
-    """What came of one target for one system. It is false where the target failed, as a :class:`Gate` is."""
+    """The outcome of one target for one system. It is true only where the target passed, as a :class:`Gate` is."""
 
     json_keys = MappingProxyType({"target": "requirement", "outcome": "verdict", "needed": "queries_needed"})
     computed = ("needed",)
@@ -50,7 +50,7 @@ class Verdict(Decision, Record):
     """What ``n`` counts: queries, users, or the measurements of a recorded value."""
 
     def __bool__(self) -> bool:
-        return not self.failed
+        return self.passed
 
     @property
     def needed(self) -> int | None:
@@ -104,14 +104,14 @@ class Verdict(Decision, Record):
         return form | {"relative": target.relative, "wanted": target.wanted}
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Gate(Decision, Section):
     """The verdicts of all targets.
 
     A target whose value is beyond the limit failed; where the value holds but its interval crosses the limit, it is
-    unsure. A gate is true where ``rankjury gate`` would exit with 0, so ``assert rankjury.gate(report, "ap >= 0.5")``
-    fails where the target failed. An unsure gate is true unless it is ``strict``. ``passed``, ``failed`` and
-    ``unsure`` distinguish all three outcomes.
+    unsure. A gate is true only where all targets passed: ``assert rankjury.gate(report, "ap >= 0.5")`` fails where a
+    target failed or is unsure. ``passed``, ``failed`` and ``unsure`` distinguish the three outcomes; ``exit_code`` is
+    that of ``rankjury gate``.
     """
 
     name = "gate"
@@ -127,7 +127,7 @@ class Gate(Decision, Section):
     """A target fails only where no part of its interval holds."""
 
     def __bool__(self) -> bool:
-        return self.exit_code == 0
+        return self.passed
 
     def judged(self, *, strict: bool = False, lenient: bool = False) -> "Gate":
         """Return the gate with its verdicts decided by these rules."""
@@ -191,6 +191,9 @@ class Gate(Decision, Section):
     def to_json(self) -> dict[str, Any]:
         """Return the verdicts, and the worst of them."""
         return {"schema": GATE_SCHEMA, "verdict": self.outcome, **super().to_json()}
+
+    def __repr__(self) -> str:
+        return render_snippet("gate text", self)
 
     def _repr_html_(self) -> str:
         return render_snippet("gate", self)

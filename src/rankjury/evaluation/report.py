@@ -16,14 +16,15 @@ from typing import Any, TypeVar, cast
 import numpy as np
 import polars as pl
 
-from rankjury.core.text import align_columns, plural, render_snippet
+from rankjury.core.text import align_columns, plural, render_snippet, save_value
 from rankjury.core.types import Floats
 from rankjury.core.validation import Record, check_arguments, read_record, to_json
 from rankjury.core.version import __version__
 from rankjury.errors import DataError, UsageError, shorten
 from rankjury.evaluation.paired import Change
 from rankjury.evaluation.query_lists import Answers
-from rankjury.evaluation.scores import QueryData, RecordedValue, Scores, SystemResult
+from rankjury.evaluation.result_rows import as_frame, as_pandas, report_rows
+from rankjury.evaluation.scores import QueryData, RecordedValue, Scores, SystemResult, per_query_table
 from rankjury.evaluation.sections import (
     QUERIES,
     ReportWarning,
@@ -76,6 +77,72 @@ class Report:
     """Where it was read from, for messages."""
     version: str = field(default_factory=lambda: __version__, compare=False)
     """The version of rankjury that made it."""
+
+    def save(self, *files: str | Path) -> list[Path]:
+        """Write the report to files, each in the format of its suffix.
+
+        Args:
+            *files: Names of files: ``.html`` (the page), ``.json`` (reads back), ``.md``, ``.csv``, or ``.png`` and
+                ``.svg`` (measures by cut-off).
+
+        Returns:
+            The files that were written.
+
+        Raises:
+            UsageError: A suffix is not known, or the report has nothing for it, such as no cut-offs for a picture.
+
+        Example:
+            >>> report.save("report.html", "report.json")
+        """
+        return save_value("report", self, files)
+
+    def to_polars(self, *, slices: bool = False) -> pl.DataFrame:
+        """Return the results as a Polars frame with one row per system and measure.
+
+        Args:
+            slices: Add the rows of slices, and a column with their names, which is empty for all queries.
+
+        Returns:
+            A frame with the columns system, measure, mean, ci_low, ci_high, std, n and undefined; where systems are
+            compared also baseline, difference, difference_low, difference_high, p, p_holm (corrected for all
+            comparisons), better, equal and worse. What is unknown is null.
+
+        Example:
+            >>> report.to_polars().filter(pl.col("measure") == "ndcg@10")
+        """
+        return as_frame(report_rows(self, slices=slices), slices=slices, compared=self.baseline is not None)
+
+    def to_pandas(self, *, slices: bool = False) -> Any:
+        """Return the results as a pandas frame with one row per system and measure.
+
+        Args:
+            slices: Add the rows of slices, and a column with their names, which is empty for all queries.
+
+        Returns:
+            A frame with the columns of ``to_polars``; what is unknown is missing.
+
+        Raises:
+            MissingExtra: pandas is not installed.
+
+        Example:
+            >>> report.to_pandas().pivot(index="measure", columns="system", values="mean")
+        """
+        return as_pandas(self.to_polars(slices=slices))
+
+    def mean(self) -> dict[str, dict[str, float]]:
+        """Return the mean of each measure, by system.
+
+        Example:
+            >>> report.mean()["dense"]["ndcg@10"]
+        """
+        return {
+            name: {label: by.mean for label, by in system.estimates.items()} for name, system in self.systems.items()
+        }
+
+    @property
+    def per_query(self) -> pl.DataFrame:
+        """One row per system and query, one column per measure; undefined is null."""
+        return per_query_table(self.scores)
 
     def section(self, kind: type[S], system: str | None = None) -> S | None:
         """Return the section of a kind, of a system or of the report as a whole; None where there is none."""

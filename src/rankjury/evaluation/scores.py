@@ -5,20 +5,21 @@ from contextlib import suppress
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property, lru_cache
 from math import inf
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
 
-from rankjury.core.text import align_columns, plural, render_snippet
+from rankjury.core.text import render_snippet, save_value
 from rankjury.core.types import Floats, Ints
 from rankjury.core.validation import FiniteFloat, Record, check_arguments, read_record, to_json
 from rankjury.errors import DataError, RankjuryError, UnknownName
 from rankjury.evaluation.query_lists import Answers
+from rankjury.evaluation.result_rows import as_frame, as_pandas, estimate_rows
 from rankjury.evaluation.sections import ReportWarning, Section, read_sections
-from rankjury.measures.measure import Aggregate, Measure, common_names, is_descriptive, with_common_name
+from rankjury.measures.measure import Aggregate, Measure, common_names, is_descriptive
 from rankjury.stats.estimates import Estimate, estimate_all, mean_of, summarise
-from rankjury.stats.formatting import format_estimate
 from rankjury.stats.resampling import Resampling, query_keys
 
 
@@ -114,14 +115,76 @@ class Scores:
         return summarise(self[label], self.aggregates[self._column(label)])
 
     def mean(self) -> dict[str, float]:
-        """The mean of each measure over the queries where it is defined."""
+        """Return the mean of each measure over the queries where it is defined.
+
+        Example:
+            >>> scores.mean()["ndcg@10"]
+        """
         columns = zip(self.labels, self.values.T, self.aggregates, strict=True)
         return {label: mean_of(column, aggregate) for label, column, aggregate in columns}
 
     @check_arguments
     def estimates(self, resampling: Resampling | None = Resampling()) -> dict[str, Estimate]:  # noqa: B008 - frozen
-        """Each measure's mean with a bootstrap interval over queries; None for no intervals."""
+        """Return each measure's mean with its bootstrap interval over queries.
+
+        Args:
+            resampling: How intervals are made; None for no intervals.
+
+        Returns:
+            By measure an Estimate: ``mean``, ``ci``, ``std``, ``se``, ``n`` and ``undefined``.
+
+        Example:
+            >>> scores.estimates()["ndcg@10"].ci
+        """
+        if resampling == Resampling():
+            return dict(self._estimates)
         return estimate_systems({"": self}, resampling)[""]
+
+    @cached_property
+    def _estimates(self) -> dict[str, Estimate]:
+        return estimate_systems({"": self}, Resampling())[""]
+
+    def save(self, *files: str | Path) -> list[Path]:
+        """Write the results to files, each in the format of its suffix, as ``Report.save`` does.
+
+        Args:
+            *files: Names of files: ``.html`` (the page), ``.json``, ``.md``, ``.csv``, or ``.png`` and ``.svg``.
+
+        Returns:
+            The files that were written.
+
+        Raises:
+            UsageError: A suffix is not known, or there is nothing for it.
+
+        Example:
+            >>> scores.save("report.html")
+        """
+        return save_value("scores", self, files)
+
+    def to_polars(self) -> pl.DataFrame:
+        """Return the means and their intervals as a Polars frame with one row per measure.
+
+        Returns:
+            A frame with the columns of ``Report.to_polars``.
+
+        Example:
+            >>> scores.to_polars()["ci_low"]
+        """
+        return as_frame(estimate_rows({self.source: self.estimates()}))
+
+    def to_pandas(self) -> Any:
+        """Return the means and their intervals as a pandas frame with one row per measure.
+
+        Returns:
+            A frame with the columns of ``Report.to_polars``.
+
+        Raises:
+            MissingExtra: pandas is not installed.
+
+        Example:
+            >>> scores.to_pandas()[["measure", "mean", "ci_low", "ci_high"]]
+        """
+        return as_pandas(self.to_polars())
 
     def bounded(self, label: str, estimate: Estimate) -> Estimate:
         """Of a figure over all queries the interval is cut where the figure cannot be."""
@@ -136,17 +199,8 @@ class Scores:
         columns = {label: pl.Series(self[label]).fill_nan(None) for label in self.labels}
         return pl.DataFrame({"query_id": self.queries, **columns})
 
-    @property
-    def title(self) -> str:
-        return f"Scores of {self.source} over {plural(len(self.queries), 'query', 'queries')}"
-
     def __repr__(self) -> str:
-        rows = [("measure", "mean", "n", "undefined")]
-        for label in self.labels:
-            name, summary = with_common_name(label, self.common_names.get(label)), self.summary(label)
-            rows.append((name, format_estimate(summary), f"{summary.n:,}", f"{summary.undefined:,}"))
-        warnings = (f"warning: {warning}" for warning in self.warnings)
-        return "\n".join([self.title, *align_columns(rows), *warnings])
+        return render_snippet("scores text", self)
 
     def _repr_html_(self) -> str:
         return render_snippet("scores", self)
@@ -156,7 +210,7 @@ def estimate_systems(systems: Mapping[str, Scores], resampling: Resampling | Non
     """Return every system's estimates; systems with the same queries are resampled together."""
     first = next(iter(systems.values()))
     if any(not scores.queries.equals(first.queries) for scores in systems.values()):
-        return {name: scores.estimates(resampling) for name, scores in systems.items()}
+        return {name: estimate_systems({name: scores}, resampling)[name] for name, scores in systems.items()}
     aggregates = [aggregate for scores in systems.values() for aggregate in scores.aggregates]
     keys = query_keys(first.queries, resampling.seed) if resampling else None
     values = np.hstack([scores.values for scores in systems.values()])

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import isinf
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from rankjury.core.registry import Registry
 from rankjury.core.types import Floats
@@ -21,6 +21,12 @@ _LARGEST_CUT = 2**31 - 1  # positions in stored lists are 32-bit
 Value = str | float | None
 Cut = Literal["optional", "required", "none"]
 Aggregate = Literal["mean", "sum", "geometric"]
+Ties = Literal["id", "id-desc", "order", "average", "group"]
+"""Order of equal scores; the last two are known to some metrics only."""
+ScorePrecision = Literal["double", "single"]
+SelfMatches = Literal["keep", "drop"]
+OnEmpty = Literal["skip", "zero", "error"]
+OnMissing = Literal["zero", "skip", "error"]
 
 
 @dataclass(frozen=True)
@@ -63,15 +69,15 @@ COMMON_OPTIONS = (
         ("all", "k", "tied"),
     ),
     Option("ties", "order of equal scores: by id ascending, by id descending, or input", ("id", "id-desc", "order")),
-    Option("scores", "scores are compared as 64-bit numbers, or as 32-bit ones", ("double", "single")),
-    Option("self", "an item with the same id as the query: kept in the ranking, or dropped", ("keep", "drop")),
+    Option("scores", "scores are compared as 64-bit numbers, or as 32-bit ones", get_args(ScorePrecision)),
+    Option("self", "an item with the same id as the query: kept in the ranking, or dropped", get_args(SelfMatches)),
     Option(
         "empty",
         "a query without relevant items: skipped, 0, or an error; the default is skip if the formula divides by the "
         "number of relevant items, otherwise zero",
-        ("skip", "zero", "error"),
+        get_args(OnEmpty),
     ),
-    Option("missing", "a gold query missing in the ranking: 0, skipped, or an error", ("zero", "skip", "error")),
+    Option("missing", "a gold query missing in the ranking: 0, skipped, or an error", get_args(OnMissing)),
 )  # fmt: skip
 
 

@@ -13,16 +13,17 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from rankjury.core.convert import ITEM, QUERY
+from rankjury.core.convert import ITEM, QUERY, frame_of
 from rankjury.core.params import is_whole
 from rankjury.core.progress import NO_PROGRESS, Progress
 from rankjury.core.text import join_names, plural
 from rankjury.core.types import WHOLE, Bools, Ints, Ranking, Vectors, as_floats, names_of, places_in
 from rankjury.core.validation import check_arguments
-from rankjury.errors import DataError, UnknownName, UsageError
+from rankjury.errors import DataError, UnknownName, UsageError, guard_reading
 from rankjury.evaluation.query_lists import require_scores
 from rankjury.io.vectors import read_vectors, same_file
 from rankjury.io.vectors.arrays import check_vectors
+from rankjury.io.vectors.tables import read_frame
 from rankjury.retrieval.diagnostics import HUB_K, SpaceDiagnostics, diagnose_space
 from rankjury.retrieval.knn.search import Neighbours, nearest, score_listed
 from rankjury.retrieval.knn.select import MISSING
@@ -42,13 +43,13 @@ class Space:
 
 @check_arguments
 def rank_vectors(
-    corpus: Vectors,
-    queries: Vectors | None = None,
+    corpus: Any,
+    queries: Any = None,
     *,
     k: int | None = None,
     metric: str = "cosine",
-    wanted: pl.Series | None = None,
-    candidates: pl.Series | None = None,
+    wanted: Any = None,
+    candidates: Any = None,
     cuts: Sequence[int] = (),
     scored: bool = True,
     exclude_self: bool | None = None,
@@ -56,27 +57,48 @@ def rank_vectors(
     progress: Progress | Callable[[int, int], None] = NO_PROGRESS,
     search: Search | None = None,
 ) -> Space:
-    """Rank the corpus for each query, without its own item where the queries are the corpus.
+    """Rank the corpus for each query by the similarity of their vectors, exactly.
 
-    ``exclude_self`` says whether the item of the query's own id is left out; None: where the queries are the corpus (no
-    others are given, the same object, or the same file). Where ids of other queries are ids of items, the ranking's
-    ``notes`` say what became of these.
-    Without ``queries`` the corpus's own items are; ``wanted`` says which, and must be there (where it is all of them,
-    they keep the corpus's order). ``candidates`` restricts what can be found. ``k`` is how many to find; None: all.
-    ``cuts`` are the cut-offs at which ties are counted. Not ``scored``: the same ranking, with levels (0, −1, −2 …, the
-    same for items that tie) instead of scores, which is quicker. ``search`` finds what ``nearest`` would, elsewhere.
+    Args:
+        corpus: The items: a matrix, whose rows are numbered from 0; a dict of id to vector; a frame of ids and vectors;
+            the path of a file of vectors (``FILE:KEY`` for one of several); or ``rankjury.Vectors(ids, matrix)``.
+        queries: The queries, in the same forms; by default each item is a query.
+        k: How many items to find for each query; by default all.
+        metric: ``cosine``, ``cosine-zero`` (0 with a zero vector), ``ip`` or ``l2``.
+        wanted: Ids of the queries to ask; by default all. Where it is all of them, they keep the corpus's order.
+        candidates: Ids of the items that can be found; by default all.
+        cuts: Cut-offs at which the diagnostics count ties.
+        scored: Whether the ranking has scores; without, it has levels (0, −1, −2 …, the same for items that tie), which
+            is quicker.
+        exclude_self: Whether each query's own item is left out; by default where the queries are the corpus: none are
+            given, the same object, or the same file. The ranking's ``notes`` say what became of others with the same
+            id.
+        source: The name of the ranking in errors and reports.
+        progress: Called with how much is done, and of how much.
+        search: A function that finds what the exact search would, elsewhere.
+
+    Returns:
+        ``.ranking``, which ``rankjury.evaluate`` takes, and ``.hygiene``: lengths, duplicates, hubs and ties of the
+        vectors.
+
+    Raises:
+        DataError: Vectors differ in dimension, are zero or not finite, or an id has none.
+        UsageError: An argument is not valid.
+
+    Example:
+        >>> found = rankjury.rank_vectors({"a": [1.0, 0.0], "b": [0.9, 0.1], "c": [0.0, 1.0]}, k=1)
+        >>> rankjury.evaluate({"a": ["b"]}, found, "rr").mean()
+        {'rr': 1.0}
     """
     _check_request(k, metric)
-    for given in (corpus, *([] if queries is None else [queries])):
-        if not isinstance(given, Vectors):
-            raise UsageError(
-                f"found vectors of type {type(given).__name__}",
-                expected="rankjury.Vectors(ids, matrix), or rankjury.read_vectors(path)",
-            )
+    same = queries is corpus
+    corpus = corpus if isinstance(corpus, Vectors) else as_vectors(corpus, None, "corpus")
+    if queries is not None and not isinstance(queries, Vectors):
+        queries = corpus if same else as_vectors(queries, None, "queries")
     asked = queries if queries is not None else corpus
     if wanted is not None:
-        asked = select_vectors(asked, names_of(wanted, "wanted"), "query")
-    pool = corpus if candidates is None else select_vectors(corpus, names_of(candidates, "candidates"), "candidate")
+        asked = select_vectors(asked, as_id_list(wanted, "wanted"), "query")
+    pool = corpus if candidates is None else select_vectors(corpus, as_id_list(candidates, "candidates"), "candidate")
     if not len(pool):
         raise DataError("found no candidates", where=pool.source, expected="at least one")
     check_comparable(asked, pool, metric)
@@ -291,17 +313,42 @@ def _keep_rows(ranking: Ranking, rows: Bools) -> Ranking:
 
 
 def as_vectors(given: Any, ids: pl.Series | None, name: str) -> Vectors:
-    """Return vectors from a matrix, a dict of id to vector, a path, or ``Vectors``. A matrix is viewed, not copied."""
+    """Return vectors from a matrix, a dict of id to vector, a frame, a path, or ``Vectors``.
+
+    A matrix is viewed, not copied.
+    """
     if isinstance(given, Vectors):
         return given.check()
+    if isinstance(given, pl.DataFrame | pl.LazyFrame) or hasattr(given, "columns"):
+        with guard_reading(name, "vectors"):
+            raw = read_frame(frame_of(given), name)
+        given, ids = raw.values, raw.ids if raw.ids is not None else ids
     if isinstance(given, Mapping):
+        if not given:
+            raise DataError("found no vectors", where=name, expected="a vector for at least one id")
         return Vectors(given, source=name).check()
     if isinstance(given, str | Path):
         return read_vectors(given)
+    expected = "a matrix, a dict of id to vector, a frame, a path, or rankjury.Vectors(ids, matrix)"
     try:
-        values = as_floats(np.asarray(given).view(), name)
+        array = np.asarray(given).view()
     except (TypeError, ValueError) as error:
-        expected = "a matrix, a dict, a path, or Vectors"
         raise DataError(f"cannot be read: {error}", where=name, expected=expected) from error
+    if not array.ndim:
+        raise DataError(f"found vectors of type {type(given).__name__}", where=name, expected=expected)
+    values = as_floats(array, name)
     numbers = pl.int_range(len(values), eager=True).cast(pl.String) if ids is None else ids
+    if len(numbers) != len(values):
+        raise DataError(
+            f"found {len(values):,} vectors and {len(numbers):,} ids", where=name, expected="one id per row"
+        )
     return replace(check_vectors(numbers, values, name), numbered=ids is None)
+
+
+def as_id_list(given: Any, where: str) -> pl.Series:
+    """Return ids, or row numbers, from a list, an array or a Series."""
+    try:
+        ids = given if isinstance(given, pl.Series) else pl.Series("id", np.asarray(given).tolist())
+    except (TypeError, ValueError, pl.exceptions.PolarsError) as error:
+        raise DataError(f"cannot be read: {error}", where=where, expected="ids or row numbers") from error
+    return names_of(ids if len(ids) else ids.cast(pl.String), where)

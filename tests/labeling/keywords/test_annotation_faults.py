@@ -8,6 +8,7 @@ import polars as pl
 import pytest
 
 import rankjury
+from rankjury.errors import UnknownName
 from rankjury.labeling.keywords.annotations import Annotations, annotations_from_frame, read_annotations
 from tests.labeling.keywords.made import written
 
@@ -21,11 +22,11 @@ class TestFaults:
 
     def test_a_column_that_is_not_there(self) -> None:
         told = r"clips\.csv, group actors: unknown column 'objekt'\. Did you mean object\?"
-        with pytest.raises(rankjury.UnknownName, match=told):
+        with pytest.raises(UnknownName, match=told):
             self.read({"actors": ["object", "objekt"]})
 
     def test_the_ids_are_no_keywords(self) -> None:
-        with pytest.raises(rankjury.UnknownName, match="unknown column 'clip'"):
+        with pytest.raises(UnknownName, match="unknown column 'clip'"):
             self.read({"actors": "clip"})
 
     def test_groups_without_a_keyword(self) -> None:
@@ -69,7 +70,7 @@ class TestFaults:
             self.read(frame=frame)
 
     def test_an_unknown_group_in_select(self) -> None:
-        with pytest.raises(rankjury.UnknownName, match=r"clips\.csv: unknown group 'objects'\. Did you mean object\?"):
+        with pytest.raises(UnknownName, match=r"clips\.csv: unknown group 'objects'\. Did you mean object\?"):
             self.read().select(("objects",))
 
 
@@ -87,7 +88,7 @@ class TestFaultsOfFiles:
     def test_no_column_of_ids(self, tmp_path: Path) -> None:
         with pytest.raises(rankjury.DataError, match="none holds ids"):
             read_annotations(written(tmp_path, "name,object\nv1,car\n"))
-        with pytest.raises(rankjury.UnknownName, match=r"unknown column 'clips'\. Did you mean clip\?"):
+        with pytest.raises(UnknownName, match=r"unknown column 'clips'\. Did you mean clip\?"):
             read_annotations(written(tmp_path, "clip,object\nv1,car\n"), id_column="clips")
 
     def test_a_row_without_an_id(self, tmp_path: Path) -> None:

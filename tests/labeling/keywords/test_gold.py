@@ -7,6 +7,7 @@ import pytest
 
 import rankjury
 import rankjury.labeling.keywords.gold
+from rankjury.errors import UnknownName
 from rankjury.evaluation.evaluate import evaluate, resolve_measures
 from rankjury.labeling.keywords.annotations import Annotations, annotations_from_frame, read_annotations
 from rankjury.labeling.keywords.gold import KeywordGold, KeywordMatch, gold_from_items, gold_from_keywords, keyword_gold
@@ -125,9 +126,9 @@ class TestByName:
         ]
 
     def test_a_keyword_that_is_not_there(self) -> None:
-        with pytest.raises(rankjury.UnknownName, match=r"clips\.csv: unknown keyword 'dogg'"):
+        with pytest.raises(UnknownName, match=r"clips\.csv: unknown keyword 'dogg'"):
             keyword_gold(clips(), {"t": ["dogg"]})
-        with pytest.raises(rankjury.UnknownName, match="unknown keyword 'city'"):
+        with pytest.raises(UnknownName, match="unknown keyword 'city'"):
             keyword_gold(clips(), {"t": ["city"]}, groups=["object"])
 
 

@@ -3,6 +3,7 @@
 import pytest
 
 import rankjury
+from rankjury.errors import UnknownName
 from rankjury.labeling.keywords.annotations import Keyword, Vocabulary
 
 WORDS = Vocabulary.of(
@@ -44,15 +45,15 @@ def test_a_name_in_two_groups_needs_its_group() -> None:
 
 
 def test_a_name_that_is_not_there() -> None:
-    with pytest.raises(rankjury.UnknownName, match=r"t\.csv: unknown keyword 'bycyclist'\. Did you mean bicyclist\?"):
+    with pytest.raises(UnknownName, match=r"t\.csv: unknown keyword 'bycyclist'\. Did you mean bicyclist\?"):
         WORDS.find("bycyclist")
-    with pytest.raises(rankjury.UnknownName, match=r"^here: unknown keyword 'object=red'"):
+    with pytest.raises(UnknownName, match=r"^here: unknown keyword 'object=red'"):
         WORDS.find("object=red", where="here")
 
 
 @pytest.mark.parametrize("spelling", ["Bicyclist", " bicyclist", "", "object=", "=bicyclist"])
 def test_spelled_exactly(spelling: str) -> None:
-    with pytest.raises(rankjury.UnknownName):
+    with pytest.raises(UnknownName):
         WORDS.find(spelling)
 
 
@@ -69,7 +70,7 @@ def test_some_groups_in_their_own_order() -> None:
 
 
 def test_a_group_that_is_not_there() -> None:
-    with pytest.raises(rankjury.UnknownName, match=r"t\.csv: unknown group 'objects'\. Did you mean object\?"):
+    with pytest.raises(UnknownName, match=r"t\.csv: unknown group 'objects'\. Did you mean object\?"):
         WORDS.select(["light", "objects"])
 
 

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 import rankjury
+from rankjury.errors import UnknownName
 from rankjury.labeling.keywords.annotations import Annotations, Keyword, Vocabulary, annotations_from_frame
 from rankjury.labeling.keywords.gold import bit_positions
 from tests.labeling.keywords import plain
@@ -44,9 +45,9 @@ class TestByHand:
         assert numbered.rows_of(pl.Series([7, 8])).tolist() == [0, -1]
 
     def test_an_item_that_is_not_there(self) -> None:
-        with pytest.raises(rankjury.UnknownName, match=r"t\.csv: unknown item 'd'"):
+        with pytest.raises(UnknownName, match=r"t\.csv: unknown item 'd'"):
             small().row_of("d")
-        with pytest.raises(rankjury.UnknownName, match="unknown item"):
+        with pytest.raises(UnknownName, match="unknown item"):
             small().keywords_of("A1")
 
     def test_pairs(self) -> None:
@@ -61,7 +62,7 @@ class TestByHand:
         assert chosen.source == "t.csv"
 
     def test_a_group_that_is_not_there(self) -> None:
-        with pytest.raises(rankjury.UnknownName, match=r"unknown group 'hh'\. Did you mean h\?"):
+        with pytest.raises(UnknownName, match=r"unknown group 'hh'\. Did you mean h\?"):
             small().select(("hh",))
 
     def test_no_group_at_all(self) -> None:

@@ -25,6 +25,7 @@ from rankjury.retrieval.bench.measure import (
     split_loss,
 )
 from rankjury.retrieval.bench.result import FilterResult, IndexLoss, IndexResult, index_value_names
+from rankjury.retrieval.engines.base import ENGINES
 from rankjury.retrieval.knn.search import Neighbours
 from rankjury.retrieval.knn.select import MISSING
 from rankjury.retrieval.rank import ranking_from_neighbours
@@ -522,7 +523,7 @@ def exact_rows(queries: np.ndarray, k: int, *, own: bool) -> list[set[int]]:
 
 def test_recall_of_a_few_cells_is_numpys() -> None:
     queries = ITEMS[:40] + 0.3 * RANDOM.normal(size=(40, 12)).astype(np.float32)
-    engine = rankjury.ENGINES.get("faiss-ivf")("cosine")
+    engine = ENGINES.get("faiss-ivf")("cosine")
     found = rankjury.try_index(
         ITEMS, queries, engine="faiss-ivf", build={"nlist": 16}, search={"nprobe": 2}, k=5, clock=None
     )
@@ -551,7 +552,7 @@ def test_numbered_queries_are_not_the_items_of_their_numbers() -> None:
     """A matrix comes without ids: its first row is not the first item."""
     found = rankjury.try_index(ITEMS, ITEMS[:20], engine="exact", k=1, clock=None)
     assert found.recall.mean == 1.0
-    nearest = rankjury.ENGINES.get("exact")("cosine")
+    nearest = ENGINES.get("exact")("cosine")
     nearest.build(ITEMS, _names(300))
     assert nearest.search(ITEMS[:20], 1).items[:, 0].tolist() == list(range(20))
 
@@ -559,7 +560,7 @@ def test_numbered_queries_are_not_the_items_of_their_numbers() -> None:
 def test_what_makes_no_sense() -> None:
     with pytest.raises(rankjury.UsageError, match="k is 0"):
         rankjury.try_index(ITEMS, engine="exact", k=0)
-    with pytest.raises(rankjury.UnknownName, match="faiss-hnws"):
+    with pytest.raises(UnknownName, match="faiss-hnws"):
         rankjury.try_index(ITEMS, engine="faiss-hnws")
     with pytest.raises(rankjury.DataError, match="12"):
         rankjury.try_index(ITEMS, ITEMS[:, :4], engine="exact")

@@ -116,7 +116,7 @@ def _from_objects(tree: list[Any], key: str | None, where: str) -> Raw:
 def _from_table(rows: pl.LazyFrame, key: str | None, where: str) -> Raw:
     schema = rows.collect_schema()
     vectors = choose_name(list(list_columns(schema)), key, "column", where)
-    id_column = find_id_column(list(schema), "query", where)
+    id_column = find_id_column([name for name in schema if name != vectors], "query", where)
     ids, column = rows.select(id_column, vectors).collect().get_columns()
     if column.null_count():
         raise DataError(f"no vector for {listed(ids.filter(column.is_null()))}", where=where, expected="one per row")
@@ -124,6 +124,18 @@ def _from_table(rows: pl.LazyFrame, key: str | None, where: str) -> Raw:
         return Raw(column.to_numpy(), ids)
     length = check_lengths(column.list.len().to_numpy(), ids, where)
     return Raw(column.list.to_array(length).to_numpy(), ids)
+
+
+def read_frame(frame: pl.DataFrame, where: str) -> Raw:
+    """Read a frame with a column of lists and one of ids, or with a column for each dimension, with or without ids."""
+    if list_columns(frame.schema):
+        return _from_table(frame.lazy(), None, where)
+    named = [
+        name for name in frame.columns if name.strip().lower() in ("id", "_id") or not frame[name].dtype.is_numeric()
+    ]
+    id_column = find_id_column(named, "query", where) if named else None
+    numbers = frame.drop(id_column) if id_column else frame
+    return Raw(numbers.to_numpy(), frame[id_column] if id_column else None)
 
 
 def _from_lists(ids: list[Any], vectors: list[Any], where: str) -> Raw:

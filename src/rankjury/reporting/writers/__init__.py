@@ -16,9 +16,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from rankjury.core.registry import Registry
+from rankjury.core.text import SAVERS
 from rankjury.errors import UnknownName, UsageError
+from rankjury.evaluation.compare import report_on
 from rankjury.evaluation.gate import Gate
 from rankjury.evaluation.report import Report
+from rankjury.evaluation.scores import Scores
 
 if TYPE_CHECKING:
     import polars as pl
@@ -165,6 +168,21 @@ def write_reports(report: Report, requests: Sequence[OutputRequest]) -> dict[Pat
             if not isinstance(content, str | bytes):
                 write(content, path, "table")
     return writers
+
+
+@SAVERS.register("report")
+def save_report(report: Report, files: Sequence[str]) -> list[Path]:
+    """Write a report to files, each in the format of its suffix: what ``report.save`` does."""
+    requests = [OutputRequest(file, gate=report.section(Gate)) for file in files]
+    for request in requests:
+        request.check()
+    return list(write_reports(report, requests))
+
+
+@SAVERS.register("scores")
+def save_scores(scores: Scores, files: Sequence[str]) -> list[Path]:
+    """Write the report on one system to files: what ``scores.save`` does."""
+    return save_report(report_on(scores), files)
 
 
 def as_file_name(system: str) -> str:

@@ -7,7 +7,8 @@ import re
 from collections.abc import Sequence
 from html import escape
 
-from rankjury.core.text import SNIPPETS, plural
+from rankjury.core.text import SNIPPETS, align_columns, plural
+from rankjury.evaluation.compare import report_on
 from rankjury.evaluation.gate import Gate
 from rankjury.evaluation.report import Report
 from rankjury.evaluation.scores import Scores
@@ -79,12 +80,24 @@ def _section(block: SectionBlock) -> str:
 
 @SNIPPETS.register("scores")
 def scores_snippet(scores: Scores) -> str:
-    rows = []
-    for label in scores.labels:
-        mean, name = scores.summary(label), with_common_name(label, scores.common_names.get(label))
-        rows.append([name, format_estimate(mean), f"{mean.n:,}", f"{mean.undefined:,}"])
-    table = _table(make_table(["measure", "mean", "n", "undefined"], rows))
-    return _box(_title(scores.title), table, _warnings([str(warning) for warning in scores.warnings]))
+    report = report_on(scores)
+    table = _table(make_table(["measure", "mean", "n", "undefined"], _estimates(scores)))
+    return _box(*map(_title, report.summary), table, _warnings([str(warning) for warning in report.warnings]))
+
+
+@SNIPPETS.register("scores text")
+def scores_text(scores: Scores) -> str:
+    """Return the answer, the means and the warnings as plain text, for ``print(scores)``."""
+    report = report_on(scores)
+    table = align_columns([["measure", "mean", "n", "undefined"], *_estimates(scores)])
+    return "\n".join([*report.summary, "", *table, *(f"warning: {warning}" for warning in report.warnings)])
+
+
+def _estimates(scores: Scores) -> list[list[str]]:
+    return [
+        [with_common_name(label, scores.common_names.get(label)), format_estimate(by), f"{by.n:,}", f"{by.undefined:,}"]
+        for label, by in scores.estimates().items()
+    ]
 
 
 @SNIPPETS.register("comparison")
@@ -117,6 +130,14 @@ def gate_snippet(gate: Gate) -> str:
         _small(gate.exit_note),
         _warnings(gate.notes),
     )
+
+
+@SNIPPETS.register("gate text")
+def gate_text(gate: Gate) -> str:
+    """Return the verdict and all targets as plain text, for ``print(gate)``."""
+    found = verdicts_table(gate)
+    lines = align_columns([found.header, *found.texts], left=len(found.header))
+    return "\n".join([gate.sentence, "", *lines, *(f"note: {note}" for note in gate.notes)])
 
 
 def _box(*parts: str) -> str:

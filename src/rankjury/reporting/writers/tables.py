@@ -8,6 +8,7 @@ import polars as pl
 
 from rankjury.errors import UnknownName, UsageError
 from rankjury.evaluation.report import Report
+from rankjury.evaluation.result_rows import report_rows
 from rankjury.evaluation.scores import per_query_table
 from rankjury.io.formats import TABLE_FORMATS, form_to_write
 from rankjury.reporting.tables import csv_text
@@ -38,20 +39,12 @@ def to_csv(report: Report, request: OutputRequest | None = None) -> str:
 
 def _rows(report: Report) -> Iterator[dict[str, Any]]:
     common = report.common_names
-    parts = [(part.name, part.estimates, part.beside) for part in report.slices]
-    for name, estimates, beside in [("", report.estimates, report.comparisons), *parts]:
-        comparisons = {(comparison.system, comparison.measure): comparison.to_json() for comparison in beside}
-        for system, result in report.systems.items():
-            for label, convention in result.conventions.items():
-                if label not in estimates[system]:
-                    continue
-                row = dict(comparisons.get((system, label), {}))
-                row |= {"compared": row.get("n"), "compared_mean": row.get("mean")}
-                row["difference_low"], row["difference_high"] = row.pop("ci", None) or (None, None)
-                row |= estimates[system][label].to_json()
-                row["ci_low"], row["ci_high"] = row.pop("ci") or (None, None)
-                row |= {"slice": name, "system": system, "measure": label, "convention": convention}
-                yield row | {"common_name": common.get(label)}
+    for row in report_rows(report):
+        label = row["measure"]
+        yield row | {
+            "convention": report.systems[row["system"]].conventions[label],
+            "common_name": common.get(label),
+        }
 
 
 def _check_queries(request: OutputRequest) -> None:

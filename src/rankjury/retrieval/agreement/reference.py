@@ -25,7 +25,7 @@ from rankjury.io.vectors import read_ids
 from rankjury.retrieval.agreement.pairs import PairCollector, ReferenceModel, VectorSimilarities, sample_ids, select_ids
 from rankjury.retrieval.agreement.stats import ReferenceSource
 from rankjury.retrieval.diagnostics import GoldSpaces, SpaceDiagnostics
-from rankjury.retrieval.rank import as_vectors, check_same_items, rank_vectors, resolve_exclude_self
+from rankjury.retrieval.rank import as_id_list, as_vectors, check_same_items, rank_vectors, resolve_exclude_self
 from rankjury.stats.resampling import Resampling
 
 MEASURES = {
@@ -164,14 +164,36 @@ def agree(
     baseline: str | None = None,
     resampling: Resampling | None = _RESAMPLING,
 ) -> Report:
-    """Compare candidate embeddings with a reference: ``rankjury.agree(ada, {"base": base, "tuned": tuned})``.
+    """Compare candidate embeddings with a reference: do they find the same neighbours?
 
-    Each is a matrix, a dict of id to vector, a path, or ``rankjury.Vectors``; matrices have the same rows, called by
-    ``ids`` or by their number. ``n_samples`` of the items are asked, drawn by the seed; None: all. ``queries`` lists
-    those to ask instead, or is a file of them: ids, or row numbers where the rows have no ids. ``pairs`` is over how
-    many the similarities are compared; 0: not at all. ``exclude_self=False`` keeps each query's own item in its list;
-    by default it is excluded, since the queries are the items. ``resampling=None`` omits intervals and comparisons. The
-    first candidate is the baseline.
+    Args:
+        reference: The vectors of the reference: a matrix, a dict of id to vector, a frame of ids and vectors, a path,
+            or ``rankjury.Vectors``.
+        candidates: The vectors of candidates by name, in the same forms. Matrices have the same rows as the reference.
+        k_values: The cut-offs.
+        n_samples: How many items to ask as queries, drawn by the seed; by default all.
+        queries: The items to ask instead: a list or the path of one, of ids, or of row numbers where rows have no ids.
+        seed: Seed for the sampling of queries and pairs.
+        ids: The ids of the rows of matrices, one per row; by default they are numbered from 0.
+        metric: ``cosine``, ``cosine-zero`` (0 with a zero vector), ``ip`` or ``l2``.
+        ties: Where the reference's k-th and k+1-th item tie: the ``id`` decides, or ``any`` that ties counts.
+        pairs: Over how many pairs the similarities are compared; 0 for no comparison.
+        exclude_self: Whether each query's own item is left out of its list; by default it is.
+        baseline: The candidate that the others are compared with; by default the first.
+        resampling: How intervals and tests are made; None for means only.
+
+    Returns:
+        The report: Recall, NDCG, MRR, MAP and RBO at each cut-off, and Spearman, Kendall and MAE of similarities.
+
+    Raises:
+        DataError: Vectors cannot be read, or are not of the same items.
+        UsageError: An argument is not valid.
+
+    Example:
+        >>> old = {"a": [1.0, 0.0], "b": [0.9, 0.1], "c": [0.0, 1.0]}
+        >>> report = rankjury.agree(old, {"same": old}, k_values=[1], pairs=0, resampling=None)
+        >>> report.mean()["same"]["rbo@1"]
+        1.0
     """
     numbers: list[Any] = list(k_values) if isinstance(k_values, Iterable) else [k_values]
     if not numbers or not all(isinstance(k, Integral) and int(k) >= 1 for k in numbers):
@@ -232,11 +254,7 @@ def agree(
 def _listed(queries: Any) -> pl.Series:
     if isinstance(queries, str | Path):
         return names_of(read_ids(str(queries)), str(queries))
-    try:
-        ids = queries if isinstance(queries, pl.Series) else pl.Series("id", np.asarray(queries).tolist())
-    except (TypeError, ValueError, pl.exceptions.PolarsError) as error:
-        raise DataError(f"cannot be read: {error}", where="queries", expected="ids or row numbers") from error
-    return names_of(ids if len(ids) else ids.cast(pl.String), "queries")
+    return as_id_list(queries, "queries")
 
 
 def _check_request(candidates: Any, n_samples: Any, seed: Any, ties: str, pairs: Any, baseline: str | None) -> None:
