@@ -404,10 +404,6 @@ def test_duplicates_by_rule(rule: Any, rr: float) -> None:
         lambda: rankjury.evaluate(GOLD_OF_ONE, {"q": ["a"]}, "rr", duplicates="frist"),  # type: ignore[arg-type]
         lambda: rankjury.compare(GOLD_OF_ONE, {"a": {"q": ["a"]}, "b": {"q": ["a"]}}, resampling=5),  # type: ignore[arg-type]
         lambda: rankjury.compare(GOLD_OF_ONE, {"a": {"q": ["a"]}, "b": {"q": ["a"]}}, recorded=5),  # type: ignore[arg-type]
-        lambda: rankjury.rank_vectors(np.eye(3), k=1),  # type: ignore[arg-type]
-        lambda: rankjury.rank_vectors(rankjury.Vectors({"a": [1.0, 2.0]}), "q.npy", k=1),  # type: ignore[arg-type]
-        lambda: rankjury.rank_vectors(rankjury.Vectors({"a": [1.0, 2.0]}), k=2.5),  # type: ignore[arg-type]
-        lambda: rankjury.rank_vectors(rankjury.Vectors({"a": [1.0, 2.0]}), metric=5),  # type: ignore[arg-type]
         lambda: rankjury.recommend(5, "popularity"),  # type: ignore[arg-type]
         lambda: rankjury.drift_between(5, 5),  # type: ignore[arg-type]
     ],
