@@ -92,7 +92,9 @@ def _look(data: Path | None, plan_folder: Path) -> "tuple[FolderContents, Path]"
 def _print_answer(
     kind: str, output: Path, others: Sequence[Path], folder: Path, found: "FolderContents", drafted: "DraftedPlan"
 ) -> None:
-    """Print what was written and the next command, then what was found, assumed, left out and is missing."""
+    """Print what was written and the next command, then what was found, assumed, is missing and is not used."""
+    from rankjury.plan.draft import find_draft
+
     notes = drafted.notes
     command = f"rankjury run{'' if output == Path(PLAN_FILE) else f' {quote(str(output))}'}"
     written = ", ".join(map(str, [output, *others]))
@@ -106,16 +108,18 @@ def _print_answer(
         _print_wrapped(line)
     if folder != output.parent:
         say(f"Data: {folder} (paths in the plan are relative to the plan)")
-    _print_list("Found", _found_lines(found) or [f"no gold, runs, vectors or log in {folder} and below"])
+    _print_list("Found", _found_lines(found) or ["no gold, runs, vectors or log, in the folder or below it"])
     _print_list("Assumed", notes.assumed if notes.summary else ())
-    _print_list("Missing", [f"{name}: {what}" for name, what in notes.missing.items()])
+    by_content: dict[str, list[str]] = {}
+    for name, content in notes.missing.items():
+        by_content.setdefault(content, []).append(name)
+    _print_list("Missing", [f"{', '.join(names)}: {content}" for content, names in by_content.items()])
     unused = [f"{name}: {reason}" for name, reason in {**notes.left_out, **found.unusable}.items()]
     _print_list("Not used", _shortened(unused))
     _print_list("Limits", _shortened(found.limits))
-    protocols = ("movies", "papers", "fashion", "driving", "movielens")
     if not notes.summary:
-        demo = kind if kind in protocols else "movies"
-        say(f"rankjury demo {demo} --keep DIR makes a folder with data that works.")
+        demo = {"runs": "demo", "search": "demo fashion"}.get(kind) or f"demo {find_draft(kind).alias or kind}"
+        say(f"rankjury {demo} --keep DIR makes a folder with data that works.")
     elif others:
         commands = [f"rankjury run {quote(str(path))}" for path in others]
         _print_wrapped(f"Also: {', '.join(commands)} (every item as a query)")
@@ -136,7 +140,7 @@ def _found_lines(found: "FolderContents") -> list[str]:
         "runs": with_counts(found.runs),
         "vectors": [*found.vectors, *found.query_vectors],
         "log": found.logs,
-        "annotated items": list(found.annotated),
+        "annotated items": [] if found.logs else list(found.annotated),
         "texts of queries": found.texts,
         "texts of items": found.products,
         "attributes": list(dict.fromkeys([*found.tables, *found.item_tables, *found.catalogues, *found.people])),

@@ -21,8 +21,8 @@ RUN = "a ranking: a TREC run, or a table with query_id, item_id, score"
 VECTORS = ".npz with an array ids and a matrix, or .npy with its ids in NAME.ids.txt"
 _SAME_ASPECT = {"anchor": "overall", "plot": "content"}
 """Words of the movies protocol: DenseAnchor is evaluated against the overall lists, and content is the plot."""
-_COMMENT_AT = 27
-"""Where a comment begins behind a short line."""
+_COMMENT_AT, _WIDTH = 27, 100
+"""Where a comment begins behind a short line, and how long both may be."""
 
 
 @dataclass
@@ -50,8 +50,10 @@ class DraftNotes:
         """Return the line of a key that names a file; one that was not found is marked, and recorded as missing."""
         if path is not None:
             return with_comment(f"{key} = {toml_string(path)}", comment)
-        self.missing[example] = f"{what}{f'; made by {make}' if make else ''}"
-        return with_comment(f"{key} = {toml_string(example)}", f"MISSING: {self.missing[example]}")
+        description = f"{what}{f'; made by {make}' if make else ''}"
+        above = "" if description in self.missing.values() else f"# {description}\n"
+        self.missing[example] = description
+        return above + with_comment(f"{key} = {toml_string(example)}", "MISSING")
 
 
 Lines = Callable[[FolderContents, DraftNotes], list[str]]
@@ -170,7 +172,9 @@ def _last_lines(lines: list[str], notes: DraftNotes) -> list[str]:
 
 
 def with_comment(line: str, comment: str) -> str:
-    """Return a line of TOML with a comment behind it."""
+    """Return a line of TOML with a comment behind it, or above it where the line is long."""
+    if len(line) + len(comment) > _WIDTH:
+        return f"# {comment}\n{line}"
     return f"{line:<{_COMMENT_AT - 1}} # {comment}" if comment else line
 
 

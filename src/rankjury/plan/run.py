@@ -216,9 +216,31 @@ class Inputs:
         return found
 
 
+_FILE_KEYS = ("path", "ids", "queries", "queries_ids", "items", "users")
+
+
+def _check_files(checked: CheckedPlan) -> None:
+    """Name all files together where several are missing; a single one is reported by what reads it."""
+    plan, missing = checked.plan, dict[str, str]()
+    tables = [(("gold",), plan.gold), *((("systems", name), table) for name, table in plan.systems.items())]
+    for path, table in [*tables, (("lab",), plan.lab)]:
+        for key in _FILE_KEYS:
+            value = getattr(table, key, None)
+            if isinstance(value, str) and value not in ("", "-"):
+                name = value if exists(checked.folder / value) else value.rpartition(":")[0] or value
+                if not exists(checked.folder / name):
+                    missing.setdefault(name, f"{name}: no such file ({checked.at(*path, key)})")
+    if len(missing) > 1:
+        hint = "Add them, or change the paths in the plan."
+        raise DataError(
+            f"{len(missing)} files are missing", where=checked.where, hint=hint, details=[*missing.values()]
+        )
+
+
 def execute_plan(checked: CheckedPlan, progress: Progress = NO_PROGRESS, output: Path | None = None) -> Outcome:
     """Load, rank, score, compare, and check the targets. ``output``: where its files will go."""
     timestamp()  # an invalid SOURCE_DATE_EPOCH is an error before anything is computed
+    _check_files(checked)
     inputs = Inputs(checked, progress, output)
     context, gold = inputs.context, inputs.gold
     for key, table in checked.plan:

@@ -35,7 +35,7 @@ def _draft_spaces(found: FolderContents, notes: DraftNotes) -> list[str]:
     notes.left_out |= match.left_out | dict.fromkeys(list(found.ordered)[1:], f"another gold; the plan uses {gold}")
     taken = {"combined", "random"}
     files = {space.path: space for space in match.spaces}
-    examples = ["vectors.npz:anchor", "vectors.npz:content", "vectors.npz:vibe"]
+    examples = [f"vectors.npz:dense{name}" for name in ("anchor", "content", "vibe")]
     spaces = system_names(list(files) or examples, taken)
     if gold and files:
         fused = " and their fusion" if len(files) > 1 else ""
@@ -54,7 +54,7 @@ def _draft_spaces(found: FolderContents, notes: DraftNotes) -> list[str]:
     lists = '[{"movie_id": "tt1", "5_most_similar_movies_overall_ordered": ["tt2", …], …}, …]'
     lines += ["", "[gold]", 'kind = "ordered"', notes.file_line("path", gold, "gold.json", lists)]
     lines.append(f"# its aspects: {', '.join(aspects)}")
-    vectors = f"vectors of the movies, one array for each space: {VECTORS}"
+    vectors = f"vectors of the items: {VECTORS}"
     for name, path in spaces.items():
         given = aspect_for(name, aspects) or aspect_for(path, aspects)
         space = files.get(path)
