@@ -3,13 +3,18 @@
 import re
 from importlib import import_module
 from pkgutil import iter_modules
+from typing import get_args
 
 import pytest
 
 import rankjury.cli
 from rankjury.cli.shared.commands import PANELS, unknown_command
+from rankjury.io.formats import FORMATS
+from rankjury.measures.measure import COMMON_OPTIONS
+from rankjury.retrieval.knn.similarity import METRICS
+from rankjury.stats.resampling import IntervalMethod
 from tests.cli.conftest import Rankjury
-from tests.cli.support import check_failure
+from tests.cli.support import GOLD, RUN, check_failure, put
 
 MODULES = [module.name for module in iter_modules(rankjury.cli.__path__) if not module.ispkg]
 NAMES = [name.replace("_", "-") for name in MODULES]
@@ -117,3 +122,41 @@ def test_the_american_spelling_works(rankjury: Rankjury) -> None:
 )
 def test_an_unknown_option_names_the_right_one(arguments: tuple[str, ...], meant: str, rankjury: Rankjury) -> None:
     check_failure(rankjury(*arguments), 2, arguments[1], arguments[0], meant)
+
+
+def choices_of(option: str, text: str) -> list[str]:
+    """The choices that a help text shows for an option."""
+    shown = re.search(rf"{option} ?<?([\w|+-]+)>?", text)
+    assert shown is not None, option
+    return shown[1].split("|")
+
+
+def test_choices_are_those_of_the_code(rankjury: Rankjury) -> None:
+    options = {option.name: option.choices for option in COMMON_OPTIONS}
+    text = rankjury("evaluate", "--help").out
+    for name in ("ties", "missing", "empty"):
+        assert choices_of(f"--{name}", text) == list(options[name])
+    assert choices_of("--interval", text) == list(get_args(IntervalMethod))
+    assert choices_of("--format", text) == choices_of("--gold-format", text) == list(FORMATS)
+    assert choices_of("--distance", rankjury("neighbours", "--help").out) == list(METRICS)
+
+
+@pytest.mark.parametrize(
+    ("option", "given", "meant"),
+    [
+        ("--ties", "id_desc", "id-desc"),
+        ("--missing", "zeros", "zero"),
+        ("--empty", "skp", "skip"),
+        ("--interval", "bac", "bca"),
+        ("--format", "jsn", "json"),
+        ("--dialect", "trec_evl", "trec_eval"),
+    ],
+)
+def test_a_wrong_choice_names_the_right_one(option: str, given: str, meant: str, rankjury: Rankjury) -> None:
+    put("g.qrels", GOLD)
+    put("run.trec", RUN)
+    check_failure(rankjury("evaluate", "g.qrels", "run.trec", option, given), 2, repr(given), meant)
+
+
+def test_completion_is_offered(rankjury: Rankjury) -> None:
+    assert "complete_bash" in rankjury("--show-completion", "bash").out

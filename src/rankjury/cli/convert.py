@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from rankjury.cli.shared.console import say, show_progress, warn
-from rankjury.cli.shared.options import FormatOption, QuietOption
+from rankjury.cli.shared.options import FORMAT_CHOICES, FormatOption, QuietOption
 from rankjury.errors import UsageError
 
 GROUP = "Look up"
@@ -24,7 +24,9 @@ def convert_command(
         ConvertedKind | None, typer.Option(help="Whether A is a gold or a run, where it cannot be told.")
     ] = None,
     form: FormatOption = None,
-    to: Annotated[str | None, typer.Option(metavar="FORMAT", help="The format to write, whatever the suffix.")] = None,
+    to: Annotated[
+        str | None, typer.Option(metavar=FORMAT_CHOICES, help="The format to write, whatever the suffix.")
+    ] = None,
     quiet: QuietOption = False,
 ) -> None:
     """Convert a gold or run file to another format.

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from rankjury.cli.shared.commands import READING
 from rankjury.cli.shared.console import check_folder, files_in_folder, print_json, say, show_progress, warn
 from rankjury.cli.shared.options import IdOption, JsonOption, QuietOption
 from rankjury.core.progress import Progress
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
 GROUP = "Vectors"
 ORDER = 2
+_VARIANTS = "Smaller vectors"
 MULTIPLIES_MATRICES = True
 EPILOG = (
     "Examples:\n\n"
@@ -71,23 +73,44 @@ def embed_command(
     ] = None,
     joint: Annotated[
         str,
-        typer.Option("--join", metavar="TEXT", show_default="a newline", help="What stands between several columns."),
+        typer.Option(
+            "--join",
+            metavar="TEXT",
+            show_default="a newline",
+            help="The text between several columns.",
+            rich_help_panel=READING,
+        ),
     ] = "\n",
     id_column: IdOption = None,
-    empty: Annotated[Empty, typer.Option(help="Rows without text: an error, or left out.")] = Empty.error,
-    batch_size: Annotated[int, typer.Option(min=1, help="Texts that the model gets at once.")] = 64,
+    empty: Annotated[
+        Empty, typer.Option(help="Rows without text: an error, or left out.", rich_help_panel=READING)
+    ] = Empty.error,
+    batch_size: Annotated[
+        int, typer.Option(min=1, help="Number of texts that the model gets at once.", rich_help_panel=READING)
+    ] = 64,
     source: Annotated[
         str | None,
-        typer.Option("--from", metavar="VECTORS", help="Make a variant of these vectors, FILE or FILE:KEY, instead."),
+        typer.Option(
+            "--from",
+            metavar="VECTORS",
+            help="Vectors to make a variant of, instead of texts: FILE or FILE:KEY.",
+            rich_help_panel=_VARIANTS,
+        ),
     ] = None,
     ids: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Ids of the rows of --from, where it comes without.")
+        str | None,
+        typer.Option(metavar="FILE", help="Ids of the rows of --from, if it has none.", rich_help_panel=_VARIANTS),
     ] = None,
     normalise: Annotated[
-        bool, typer.Option("--normalise/--no-normalise", help="Bring every vector to length one, or leave it.")
+        bool,
+        typer.Option("--normalise/--no-normalise", help="Scale every vector to length one.", rich_help_panel=_VARIANTS),
     ] = False,
-    truncate: Annotated[int | None, typer.Option(min=1, help="Keep only so many dimensions, the first.")] = None,
-    dtype: Annotated[Dtype | None, typer.Option(help="How numbers are held; float32 as made.")] = None,
+    truncate: Annotated[
+        int | None, typer.Option(min=1, help="Keep only the first N dimensions.", rich_help_panel=_VARIANTS)
+    ] = None,
+    dtype: Annotated[
+        Dtype | None, typer.Option(help="Type of the numbers; float32 as made.", rich_help_panel=_VARIANTS)
+    ] = None,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:

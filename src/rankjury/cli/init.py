@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rankjury.cli.shared.console import say
+from rankjury.cli.shared.console import files_in_folder, say
 from rankjury.cli.shared.options import PLAN_FILE, QuietOption
 from rankjury.errors import DataError, UsageError
 
@@ -35,9 +35,16 @@ _WIDTH = 80
 
 def init_command(
     kind: Annotated[str | None, typer.Argument(metavar="[KIND]", help="Kind of plan; default: by the files.")] = None,
-    output: Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="The plan to write.")] = Path(
-        PLAN_FILE
-    ),
+    output: Annotated[
+        Path,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="FILE",
+            help="The plan to write, or its folder.",
+            callback=files_in_folder(PLAN_FILE),
+        ),
+    ] = Path(PLAN_FILE),
     data: Annotated[
         Path | None,
         typer.Option(
@@ -47,7 +54,10 @@ def init_command(
     force: Annotated[bool, typer.Option("--force", help="Replace an existing plan.")] = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Write a commented plan for the data in a folder: gold, runs, vectors, queries, logs."""
+    """Write a commented plan for the data in a folder.
+
+    Finds gold, runs, vectors, queries and logs there and below.
+    """
     from rankjury.io.atomic import make_folder, write_files
     from rankjury.plan.draft import SCHEMA_FILE, draft_plan, find_draft, kind_for
     from rankjury.plan.schema import schema_text

@@ -61,7 +61,8 @@ def keywords_command(
         str | None, typer.Option(metavar="FILE", help="Measure the mapping on texts with keywords given by people.")
     ] = None,
     method: Annotated[
-        list[str] | None, typer.Option(metavar="METHOD", help="exact, embedding or keybert; repeat it to see several.")
+        list[str] | None,
+        typer.Option(metavar="exact|embedding|keybert", help="How texts are mapped; repeat it to compare."),
     ] = None,
     model: Annotated[
         str, typer.Option(metavar="NAME", help="wordllama, a model's folder, or module:function.")

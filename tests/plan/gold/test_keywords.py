@@ -189,8 +189,8 @@ class TestSample:
         assert len(set(samples.values())) > 1
         assert samples[1] == tuple(relevant(ran(folder, "gold.sample = 3\ngold.seed = 1\n")))
 
-    def test_it_is_42_unless_it_is_said(self, folder: Path) -> None:
-        assert relevant(ran(folder, "gold.sample = 3\n")) == relevant(ran(folder, "gold.sample = 3\ngold.seed = 42\n"))
+    def test_it_is_0_by_default(self, folder: Path) -> None:
+        assert relevant(ran(folder, "gold.sample = 3\n")) == relevant(ran(folder, "gold.sample = 3\ngold.seed = 0\n"))
 
     def test_neighbours_are_all(self, folder: Path) -> None:
         outcome = ran(folder, "gold.sample = 1\n")

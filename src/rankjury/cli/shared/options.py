@@ -141,7 +141,10 @@ BaselineOption = Annotated[
 ]
 
 IdOption = Annotated[
-    str | None, typer.Option("--id", metavar="COLUMN", help="The column of ids, where its name does not tell.")
+    str | None,
+    typer.Option(
+        "--id", metavar="COLUMN", help="The column of ids, if its name does not tell.", rich_help_panel=READING
+    ),
 ]
 
 _SLICES = "Break down by attributes of queries: queries.csv:type,lang."
@@ -204,7 +207,9 @@ class ScoringOptions:
     form: FormatOption = None
     gold_form: Annotated[
         str | None,
-        typer.Option("--gold-format", metavar="FORMAT", help="The format of the gold alone.", rich_help_panel=READING),
+        typer.Option(
+            "--gold-format", metavar=FORMAT_CHOICES, help="The format of the gold alone.", rich_help_panel=READING
+        ),
     ] = None
     duplicates: DuplicatesOption = DuplicatesChoice.error
     on: OnOption = Backend.here
@@ -307,13 +312,20 @@ class AnnotationOptions:
         typer.Option(
             metavar="NAME=COLUMN[,COLUMN]",
             help="The columns of a semantic group; repeat it. Without it every column is a group.",
+            rich_help_panel=READING,
         ),
     ] = None
     select: Annotated[
-        list[str] | None, typer.Option(metavar="GROUP", help="A group that counts; repeat it. Without it all do.")
+        list[str] | None,
+        typer.Option(
+            metavar="GROUP", help="A group that counts; repeat it. Without it all do.", rich_help_panel=READING
+        ),
     ] = None
     id_column: IdOption = None
-    separator: Annotated[str, typer.Option(metavar="TEXT", help="The text between the keywords of a cell.")] = "|"
+    separator: Annotated[
+        str,
+        typer.Option(metavar="TEXT", help="The text between the keywords of a cell.", rich_help_panel=READING),
+    ] = "|"
 
     def groups(self) -> dict[str, list[str]] | None:
         """Return the columns of each group, such as ``object=pv_object_type,pv_size``; None if there are none."""

@@ -57,7 +57,7 @@ def _draft_reference(found: FolderContents, notes: DraftNotes) -> list[str]:
     lines += ["", "[gold]", 'kind = "reference"', path, *_ids_line(reference)]
     lines += [
         with_comment("# sample = 500", "ask only so many of the items, drawn by seed and id"),
-        "# seed = 42",
+        "# seed = 0",
         '# ties = "any"             # all that tie with the k-th count, with measures of gold=tied',
     ]
     for name, file in candidates.items():
@@ -74,7 +74,7 @@ def _draft_reference(found: FolderContents, notes: DraftNotes) -> list[str]:
         "",
         "[agreement]                # similarities of pairs: Spearman and Kendall correlation, mean absolute error",
         "pairs = 20000",
-        "seed = 42",
+        "seed = 0",
     ]
     return lines
 
