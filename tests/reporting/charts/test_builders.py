@@ -180,7 +180,7 @@ class TestSystems:
         both = scored({**report.systems["x"].estimates, "novelty@10": entry(9.0)})
         report = replace(report, systems={**report.systems, "x": both})
         chart = differences_chart(report)
-        assert labels(chart) == ["ndcg@10"] and values(chart, 9) == [[0.1, -0.1]]
+        assert labels(chart) == ["x", "y"] and values(chart, 9) == [[0.1], [-0.1]]
         assert chart is not None and "1 more under other measures" in chart.footnote
         alone = differences_chart(replace(report, headline=("novelty@10",)))
         assert values(alone) == [[3.0]]

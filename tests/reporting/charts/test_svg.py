@@ -343,7 +343,7 @@ def check_layout(chart: Chart, width: float) -> None:
     """Nothing leaves the sheet, and no figure of a chart hangs on what its names are."""
     svg = drawn(chart, width=width)
     for one in svg.iter("text"):
-        wide, x = text_width(one.text or "", float(one.get("font-size", 12))), float(one.get("x", ""))
+        wide, x = text_width(one.text or "", float(one.get("font-size", 11))), float(one.get("x", ""))
         left = {"start": x, "middle": x - wide / 2, "end": x - wide}[one.get("text-anchor", "start")]
         assert left >= -1.5 and left + wide <= width + 1.5, (one.text, left, wide)
     assert float(svg.get("viewBox", "").split()[3]) < 1_000

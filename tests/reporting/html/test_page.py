@@ -19,7 +19,8 @@ from rankjury.plan.parse import read_plan
 from rankjury.plan.run import Outcome, execute_plan
 from rankjury.recsys.sections import Interactions
 from rankjury.reporting.html import cell_html, embed_json, page_script, page_style, visible_text
-from rankjury.reporting.html.page import measures_matrix, render_page, slice_tables
+from rankjury.reporting.html.headline import headline_notes, headline_table
+from rankjury.reporting.html.page import render_page, slice_tables
 from rankjury.reporting.html.query_data import QueryDetails, select_cases
 from rankjury.reporting.sections.interactions import windows_table
 from rankjury.reporting.tables import TableCell
@@ -75,14 +76,15 @@ def numbers_in(text: str) -> Iterator[float]:
 class TestPage:
     def test_sections_stand_in_the_order_of_the_questions(self, movies: Outcome) -> None:
         found = Elements(to_html(movies.report, movies.gate)).sections()
-        wanted = ["verdicts", "headline", "slices", "queries", "examples", "curves", "first_scores", "space"]
+        wanted = ["summary", "headline", "slices", "queries", "examples", "curves", "first_scores", "space"]
         assert found == [*wanted, "provenance", "warnings", "query"]
 
     def test_contents_name_the_sections(self, movies: Outcome) -> None:
         page = to_html(movies.report, movies.gate)
         names = dict(re.findall(r'<li><a href="#(\w+)">([^<]+)</a></li>', page))
         assert list(names) == Elements(page).sections()[:-1], "the query alone is not in the contents"
-        assert list(names.values())[:5] == ["Verdicts", "Measures", "Slices", "Queries", "Examples"]
+        headings = dict(re.findall(r'<h2 id="(\w+)-title"[^>]*>([^<]+)</h2>', page))
+        assert names == {name: headings[name] for name in names}, "headings and contents use the same words"
 
     def test_it_is_small_without_queries(self, movies: Outcome, driving: Outcome) -> None:
         for outcome in (movies, driving):
@@ -112,7 +114,7 @@ class TestPage:
     def test_a_log_is_shown_with_its_windows_cutoff_times_and_candidates(self) -> None:
         report = recommended()
         page = Elements(to_html(report))
-        assert page.sections()[:4] == ["verdicts", "headline", "interactions", "slices"]
+        assert page.sections()[:4] == ["summary", "headline", "interactions", "slices"]
         text = " ".join(" ".join(page.texts).split())
         about = report.needed_section(Interactions)
         assert all(time and time in text for time in about.cutoff_times.values())
@@ -156,25 +158,64 @@ class TestPage:
 class TestTables:
     def test_the_headline_is_what_the_report_found(self, movies: Outcome) -> None:
         report = movies.report
-        for across in (True, False):
-            table = measures_matrix(report, report.headline, across=across)
-            rows = [row[1:] for row in table.rows]
-            cells = rows if across else list(zip(*rows, strict=True))
-            compared = {(one.system, one.measure): one for one in report.comparisons}
-            for name, of_system in zip(report.systems, cells, strict=True):
-                for label, cell in zip(report.headline, of_system, strict=True):
-                    estimate, one = report.estimates[name][label], compared.get((name, label))
-                    mean, *more = cell.text.split("\n")
-                    assert list(numbers_in(mean)) == pytest.approx([estimate.mean, *(estimate.ci or ())], abs=6e-4)
-                    assert bool(more) == (one is not None)
-                    if one is not None:
-                        assert next(numbers_in(more[0])) == pytest.approx(one.difference, abs=6e-4)
-                        assert more[1].endswith(f" · {one.better}/{one.equal}/{one.worse}")
-                        assert (cell.style == "noise") == (not one.is_significant(report.level))
+        table = headline_table(report, report.headline)
+        cells = list(zip(*(row[1:] for row in table.rows), strict=True))
+        compared = {(one.system, one.measure): one for one in report.comparisons}
+        for name, of_system in zip(report.systems, cells, strict=True):
+            for label, cell in zip(report.headline, of_system, strict=True):
+                estimate, one = report.estimates[name][label], compared.get((name, label))
+                mean, *more = cell.text.split("\n")
+                assert list(numbers_in(mean)) == pytest.approx([estimate.mean, *(estimate.ci or ())], abs=6e-4)
+                assert bool(more) == (one is not None)
+                if one is not None:
+                    assert next(numbers_in(more[0])) == pytest.approx(one.difference, abs=6e-4)
+                    assert (cell.style == "noise") == (not one.is_significant(report.level))
 
-    def test_names_and_golds_stand_in_the_first_column(self, movies: Outcome) -> None:
-        names = [row[0].text for row in measures_matrix(movies.report, movies.report.headline).rows]
-        assert names[0] == "denseanchor (baseline)\nagainst overall" and names[2] == "densevibe\nagainst vibes"
+    def test_measures_are_rows_and_their_conventions_are_small(self, movies: Outcome) -> None:
+        table = headline_table(movies.report, movies.report.headline)
+        assert [row[0].text for row in table.rows] == ["ndcg@5\ngain=exp", "hits@5", "rr@5"]
+        assert table.header[1] == "denseanchor (baseline)\nagainst overall" and table.header[3].endswith("vibes")
+
+    def test_two_systems_have_a_column_for_each_value(self) -> None:
+        queries = [f"q{number}" for number in range(12)]
+        gold = {query: {"a": 1} for query in queries}
+        runs = {"old": {query: ["b", "a"] for query in queries}, "new": {query: ["a", "b"] for query in queries}}
+        table = headline_table(rankjury.compare(gold, runs, ["rr", "rr(self=drop)"]), ["rr"])
+        assert table.header == ["measure", "old (baseline)", "new", "difference", "p", "better / equal / worse"]
+        ((name, old, new, difference, p, tally),) = table.rows
+        assert [cell.text.split(" ")[0] for cell in (name, old, new)] == ["rr", "0.5000", "1.0000"]
+        assert difference.text.startswith("▲ +0.5") and difference.style == "better"
+        assert float(p.text.lstrip("<")) < 0.05 and tally.text == "12 / 0 / 0"
+
+    @pytest.mark.parametrize(("systems", "first"), [(3, "measure"), (7, "measure"), (8, "system"), (30, "system")])
+    def test_no_table_has_more_columns_than_a_page_has_room_for(self, systems: int, first: str) -> None:
+        runs = {f"s{number}": {"q": ["a"], "r": ["b"]} for number in range(systems)}
+        report = rankjury.compare({"q": {"a": 1}, "r": {"a": 1}}, runs, ["rr", "recall@5", "ndcg@5"])
+        table = headline_table(report, report.labels)
+        assert table.header[0] == first and len(table.header) <= 8
+        assert len(table.rows) == (3 if first == "measure" else systems)
+
+    def test_p_before_correction_is_there_where_only_it_agrees_with_the_interval(self, movies: Outcome) -> None:
+        report = replace(movies.report, systems={n: movies.report.systems[n] for n in ("denseanchor", "combined")})
+        found = {row[0].text: row[4].text for row in headline_table(report, report.headline).rows}
+        assert "before correction" in found["rr@5"] and "before" not in found["hits@5"]
+
+    def test_the_first_screen_says_the_summary_and_the_verdicts(self, movies: Outcome) -> None:
+        report = movies.report
+        gate = rankjury.gate(report, "ndcg(gain=exp)@5 >= 0", "ndcg(gain=exp)@5 >= 0.99")
+        page = to_html(report, gate)
+        first = page.partition('id="summary"')[2].partition("</section>")[0]
+        texts = " ".join(Elements(f"<section {first}").texts)
+        assert all(sentence in texts for sentence in report.summary) and gate.sentence in texts
+        assert first.count('class="badge fail">FAIL<') == first.count('class="badge pass">PASS<') > 0
+        assert "arget" not in to_html(report).partition('id="queries"')[0].partition("<body>")[2]
+
+    def test_undefined_queries_are_counted_under_the_table(self) -> None:
+        runs = {"one": {"q": ["a"], "r": ["a"]}, "two": {"q": ["a"]}}
+        report = rankjury.compare({"q": {"a": 1}, "r": {"a": 0}}, runs, ["ndcg@5", "rr"])
+        assert any(
+            "Undefined for 1 query" in note and "ndcg@5" in note for note in headline_notes(report, report.labels)
+        )
 
     def test_cells_are_escaped_and_marked(self) -> None:
         assert cell_html(TableCell("<b> [1, 2]")) == '&lt;b&gt; <span class="small">[1, 2]</span>'
@@ -192,14 +233,11 @@ class TestTables:
         )
         assert "difference" not in cell_html(TableCell("bm25\nagainst gold", "baseline"), "text")
 
-    def test_means_are_bold_and_the_baseline_is_shaded(self, movies: Outcome) -> None:
+    def test_means_are_bold(self, movies: Outcome) -> None:
         page = to_html(movies.report)
         headline = page.partition('id="headline-table"')[2].partition("</table>")[0]
         head, *rows = headline.split("<tr")[1:]
-        assert [row.startswith(' class="baseline"') for row in rows] == [
-            name == movies.report.baseline for name in movies.report.systems
-        ]
-        assert all(row.count('<span class="mean">') == len(movies.report.headline) for row in rows)
+        assert all(row.count('<span class="mean">') == len(movies.report.systems) for row in rows)
         assert "mean" not in head
 
     def test_slices_come_worst_first(self, movies: Outcome) -> None:
@@ -251,18 +289,19 @@ class TestTables:
                     if (classes := found.get("class") or "").startswith("badge ")]  # fmt: skip
         assert outcomes[0] == gate.outcome  # in the title
         assert {one.outcome for one in gate.verdicts} == {"pass", "fail", "unsure"}
-        assert outcomes[1:] == sorted((one.outcome for one in gate.verdicts), key=("fail", "unsure", "pass").index)
+        wanted = sorted((one.outcome for one in gate.verdicts), key=("fail", "unsure", "pass").index)
+        assert outcomes[-len(wanted) :] == wanted, "in the table"
+        assert outcomes[1 : -len(wanted)] == wanted[: len(outcomes) - 1 - len(wanted)], (
+            "as chips, as far as there is room"
+        )
 
     def test_a_difference_beyond_chance_is_good_or_bad_by_the_measure(self) -> None:
         queries = [f"q{number}" for number in range(40)]
         gold = {query: {"a": 1} for query in queries}
         runs = {"old": {query: ["b", "a"] for query in queries}, "new": {query: ["a", "b"] for query in queries}}
         report = rankjury.compare(gold, runs, ["rr", "unjudged@2", "unjudged@1"])
-        _, rr, unjudged = next(
-            row for row in measures_matrix(report, ["rr", "unjudged@1"]).rows if row[0].text == "new"
-        )
-        assert rr.style == "better"
-        assert unjudged.text.split("\n")[1].startswith("−")
+        rr, unjudged = headline_table(report, ["rr", "unjudged@1"]).rows
+        assert rr[3].style == "better" and unjudged[3].text.startswith("−")
 
 
 class TestExamples:

@@ -82,16 +82,21 @@ def differences_chart(report: Report) -> DotPlot | None:
         lower = report.lower_is_better(label)
         found = {comparison.system: comparison for comparison in compared if comparison.measure == label}
         dots = _difference_dots(report, systems, found, {name: f"{name}, {label}" for name in systems})
-        rows.append(DotRow(label, dots, "less is better" if lower else ""))
+        if len(shown) == 1 and len(dots) > 1:  # rows name the systems, so that no legend is needed
+            rows += [DotRow(systems[dot.series], (dot,)) for dot in dots]
+        else:
+            rows.append(DotRow(label, dots, "less is better" if lower else ""))
     better = "" if all(map(report.lower_is_better, shown)) else " (right is better)"
     names = shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}"
+    of = f" in {names}" if len(shown) == 1 else ""
     left_out = len(measures) - len(shown)
     return DotPlot(
         title=f"Differences to {baseline}",
         description=f"Difference of each system to {baseline} under {names}, with {interval_name(report)}s.",
-        x_label=f"difference to {baseline}{better}",
+        x_label=f"difference{of} to {baseline}{better}",
         rows=tuple(rows),
         series=tuple(systems),
+        keyed=len(rows) == len(shown),
         places=style_places(report, systems),
         reference=0.0,
         reference_label="as the baseline",

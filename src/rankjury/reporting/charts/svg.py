@@ -155,7 +155,7 @@ class Sheet:
         name = escape("".join(letter for letter in prefix if letter.isalnum() or letter in "-_"), quote=True)
         return (
             f'<svg class="chart" role="img" aria-labelledby="{name}-title {name}-desc" width="100%" '
-            f'viewBox="0 0 {number(self.width)} {number(height)}" font-size="{number(TEXT)}" '
+            f'viewBox="0 0 {number(self.width)} {number(height)}" font-size="{number(SMALL)}" '
             f'preserveAspectRatio="xMinYMin meet"><title id="{name}-title">{_escaped(self.chart.title)}</title>'
             f'<desc id="{name}-desc">{_escaped(self.chart.description, 1_000)}</desc>{"".join(self._pieces)}</svg>'
         )
@@ -163,7 +163,7 @@ class Sheet:
     def text(self, x: float, y: float, content: str, kind: str = "label", anchor: str = "start") -> None:
         """Write a text that is already shortened to its room; ``y`` is its base line."""
         aligned = "" if anchor == "start" else f' text-anchor="{anchor}"'
-        size = "" if kind == "label" else f' font-size="{number(SMALL)}"'
+        size = f' font-size="{number(TEXT)}"' if kind == "label" else ""  # the other texts, which are many, are small
         self._pieces.append(
             f'<text class="{kind}" x="{number(x)}" y="{number(y)}"{aligned}{size}>{escape(content, quote=False)}</text>'
         )
@@ -303,8 +303,9 @@ def draw_dots(sheet: Sheet, chart: DotPlot) -> float:
         middle = y + _height(row) / 2
         if y > top:
             sheet.across(0.0, sheet.width, y, "grid")
-        sheet.open("row", row.label)
-        sheet.text(0.0, middle + 4, fit_text(row.label, label, TEXT))
+        name = fit_text(row.label, label, TEXT)
+        sheet.open("row", row.label if name != row.label else "")  # pointing at a shortened name shows all of it
+        sheet.text(0.0, middle + 4, name)
         sheet.close()
         if row.note:
             shown_note = fit_text(row.note, _WIDEST_NOTE * sheet.width, SMALL)

@@ -56,6 +56,12 @@ def cell_html(cell: TableCell, kind: str = "number", *, strong: bool = False) ->
     return Markup("<br>".join(lines))
 
 
+def heading_html(name: str) -> Markup:
+    """Return the name of a column; further lines of it are small."""
+    first, *more = (str(escape(visible_text(line))) for line in name.split("\n"))
+    return Markup("<br>".join([f"<bdi>{first}</bdi>", *(f'<span class="small">{line}</span>' for line in more)]))
+
+
 def _split_interval(text: str) -> tuple[str, str]:
     """Return what is before an interval in brackets, and the interval in small letters."""
     value, bracket, rest = text.partition(" [")
@@ -92,6 +98,7 @@ def _environment() -> Environment:
     environment.filters |= {
         "shown": visible_text,
         "cell": cell_html,
+        "heading": heading_html,
         "urlencode": lambda text: quote(visible_text(text) if _BROKEN.search(text) else text),
     }
     return environment

@@ -9,38 +9,41 @@ from typing import Any
 
 from markupsafe import Markup
 
-from rankjury.core.text import join_names, plural, visible
+from rankjury.core.text import join_names, plural
 from rankjury.evaluation.gate import Gate
 from rankjury.evaluation.report import SCHEMA, Report
 from rankjury.evaluation.slices.stats import Slice
-from rankjury.measures.measure import LEGEND
-from rankjury.reporting.charts.measures import curves_charts, headline_chart, slices_chart
+from rankjury.reporting.charts.measures import curves_charts, slices_chart
 from rankjury.reporting.charts.spec import Chart
 from rankjury.reporting.charts.svg import to_svg
 from rankjury.reporting.html import embed_json, render_template
+from rankjury.reporting.html.headline import (
+    MARKS,
+    first_chart,
+    headline_notes,
+    headline_table,
+    measure_cell,
+    verdict_chips,
+)
 from rankjury.reporting.html.payload import PackedQueries, pack_queries
 from rankjury.reporting.html.query_data import LONGEST_TEXT, QueryDetails, select_cases
 from rankjury.reporting.sections import render_sections
 from rankjury.reporting.sections.systems import quantiles_table
 from rankjury.reporting.tables import (
-    CellStyle,
     TableCell,
     TableColumn,
     TextTable,
     headline_labels,
     idle_systems,
-    interval_note,
     list_conventions,
     make_table,
     recorded_table,
 )
-from rankjury.reporting.tables.differences import ITEM_SLICES, p_legend, verdict_style
+from rankjury.reporting.tables.differences import ITEM_SLICES, comparison_table, verdict_style
 from rankjury.reporting.tables.verdicts import verdicts_table
 from rankjury.stats.comparison import Comparison
-from rankjury.stats.estimates import Estimate
-from rankjury.stats.formatting import NO_VALUE, format_difference, format_estimate, format_p, format_percent
+from rankjury.stats.formatting import format_estimate, format_percent
 
-_MARKS = {"better": " ▲", "worse": " ▼"}
 _FULL_CELL, _BRIEF_CELL = 330, 40
 """Bytes of a cell of a table of slices, about."""
 _FEWEST_SLICES = 10
@@ -49,12 +52,16 @@ _LOG_FACTS = ("window", "fit_on", "split")
 _RUN_FACTS = ("versions", "inputs", "packages", "machine", "git", "seconds", "same_inputs_as")
 _ROOM = 1_480_000
 """Bytes that a page may have in all; the rest of the megabyte and a half is for what grows beside queries."""
-_FOR_SLICE_CHARTS = 30_000
+_FOR_SLICE_CHARTS = 20_000
 """Bytes after which no further chart of slices is drawn."""
 _FOR_SLICE_TABLES = 80_000
 """Bytes for tables of slices, about."""
 _ELSEWHERE = 'The JSON and the CSV report hold all of them: outputs = ["report.json"] in a plan.'
 _MOST_NAMED = 3
+_MOST_ROWS = 500
+"""Of the table of comparisons."""
+_PHONE = 350.0
+"""Width of a chart on a phone."""
 _BEFORE_QUERIES = ("hints", "interactions")
 """Sections whose blocks are shown before slices and queries."""
 
@@ -66,11 +73,16 @@ class PageChart:
     svg: Markup
     name: str
     caption: str = ""
+    narrow: Markup | None = None
+    """The same for a phone; None: the chart scrolls there."""
 
     @classmethod
-    def of(cls, chart: Chart, prefix: str, name: str = "", width: float = 720.0) -> "PageChart":
+    def of(
+        cls, chart: Chart, prefix: str, name: str = "", width: float = 720.0, *, narrow: bool = False
+    ) -> "PageChart":
         """Draw a chart; ``prefix`` begins the ids in it, and is its own on a page."""
-        return cls(Markup(to_svg(chart, prefix, width=width)), name or chart.title, chart.footnote)
+        small = Markup(to_svg(chart, f"{prefix}-narrow", width=_PHONE)) if narrow else None
+        return cls(Markup(to_svg(chart, prefix, width=width)), name or chart.title, chart.footnote, small)
 
 
 @dataclass(frozen=True)
@@ -163,7 +175,8 @@ def page_context(
     about = report.provenance
     number = len(details.ids) if details is not None else report.n_queries
     subtitle = [plural(number, one, many), plural(len(report.systems), "system", "systems")]
-    subtitle += [f"made {about['made']}"] if about.get("made") else []
+    subtitle += [f"gold {Path(about['gold']).name}"] if isinstance(about.get("gold"), str) else []
+    subtitle += [f"{str(about['made'])[:16].replace('T', ' ')} UTC"] if about.get("made") else []
     slices = _slices(report, labels)
     shown = [label for label in labels if not report.is_whole(label)]
     cases = []
@@ -175,24 +188,30 @@ def page_context(
     blocks = list(_blocks(report, history))
     first = [block for block in blocks if block.id in _BEFORE_QUERIES]
     last = [block for block in blocks if block not in first]
-    contents = [("verdicts", "Verdicts"), ("headline", "Measures"), *((block.id, block.title) for block in first)]
+    contents = [("summary", "Summary"), ("headline", "Measures")]
+    contents += [("verdicts", "Targets")] if gate is not None else []
+    contents += [(block.id, block.title) for block in first]
     contents += [("slices", "Slices")] if slices is not None else []
     contents += [("queries", many.capitalize()), *([("examples", "Examples")] if cases else ())]
     contents += [(block.id, block.title) for block in last]
-    # Of a report that no plan made: systems and gold. Names are isolated, whichever direction they are written in.
-    names = join_names((f"\u2068{name}\u2069" for name in report.systems), _MOST_NAMED)
-    against = f" against {Path(about['gold']).name}" if isinstance(about.get("gold"), str) else ""
-    headline = [headline_chart(report, label) for label in labels[:1]] if len(report.systems) > 1 else []
+    chart = first_chart(report, shown or labels)
+    chips, more_chips = verdict_chips(gate) if gate is not None else ([], 0)
+    compared = comparison_table(report)
     return {
-        "title": about.get("name") or about.get("plan") or names + against,
+        "title": about.get("name") or about.get("plan") or _title(report),
         "subtitle": " · ".join(subtitle),
         "crumbs": [],
         "verdict": None if gate is None else gate.outcome,
         "verdicts": None if gate is None else replace(verdicts_table(gate, full=True), notes=tuple(gate.notes)),
-        "headline": measures_matrix(report, labels),
-        "headline_note": ". ".join(filter(None, _headline_notes(report))),
-        "headline_charts": [PageChart.of(chart, "headline-0") for chart in headline],
-        "others": measures_matrix(report, report.labels, across=False) if len(report.labels) > len(labels) else None,
+        "summary": report.summary,
+        "chips": chips,
+        "more_chips": more_chips,
+        "headline": headline_table(report, labels),
+        "headline_notes": list(headline_notes(report, labels)),
+        "headline_chart": None if chart is None else PageChart.of(chart, "headline", narrow=True),
+        "comparisons": compared.first(_MOST_ROWS),
+        "comparisons_omitted": max(0, len(compared.rows) - _MOST_ROWS),
+        "others": headline_table(report, report.labels, strong=False) if len(report.labels) > len(labels) else None,
         "quantiles": quantiles_table(report),
         "recorded": recorded_table(report),
         "first_blocks": first,
@@ -213,14 +232,11 @@ def page_context(
     }
 
 
-def _headline_notes(report: Report) -> Iterator[str]:
-    yield interval_note(report)
-    if report.comparisons:
-        yield f"{p_legend(report)} for {plural(len(report.comparisons), 'comparison', 'comparisons')}"
-        yield f"After it: how many {report.unit[1]} are better, equal and worse"
-        yield "Coloured: chance alone would seldom do it"
-    if report.common_names:
-        yield LEGEND
+def _title(report: Report) -> str:
+    """Return the title of a report that no plan made: what is compared with what."""
+    others = [name for name in report.systems if name != report.baseline]
+    against = f" compared with {report.baseline}" if report.baseline and others else ""
+    return join_names(others or report.systems, _MOST_NAMED) + against
 
 
 def _about(report: Report, details: QueryDetails | None, labels: Sequence[str]) -> dict[str, Any]:
@@ -296,44 +312,6 @@ def _blocks(report: Report, history: Sequence[Chart]) -> Iterator[PageBlock]:
         yield PageBlock("history", "History", charts=drawn("history", history))
 
 
-def measures_matrix(report: Report, labels: Sequence[str], *, across: bool = True) -> TextTable:
-    """Return means with differences to the baseline: one row per system, or per measure where not ``across``."""
-    compared = {(comparison.system, comparison.measure): comparison for comparison in report.comparisons}
-    cells = {
-        (name, label): _cell(system.estimates.get(label), compared.get((name, label)), report.level)
-        for name, system in report.systems.items()
-        for label in labels
-    }
-    names = {}
-    for name, system in report.systems.items():
-        mark = " (baseline)" if name == report.baseline else " (by chance)" if system.random else ""
-        gold = f"\nagainst {visible(system.gold, one_line=True)}" if system.gold and across else ""
-        style: CellStyle = "baseline" if name == report.baseline else ""
-        names[name] = TableCell(visible(name, one_line=True) + mark + gold, style)
-    titles = {label: report.both_names(label) for label in labels}
-    rows: list[list[str | TableCell]]
-    if across:
-        first, columns = "system", list(titles.values())
-        rows = [[names[name], *(cells[name, label] for label in labels)] for name in report.systems]
-    else:
-        first, columns = "measure", [name.text for name in names.values()]
-        rows = [[titles[label], *(cells[name, label] for name in report.systems)] for label in labels]
-    return make_table([TableColumn(first, "text"), *(TableColumn(name, strong=True) for name in columns)], rows)
-
-
-def _cell(estimate: Estimate | None, compared: Comparison | None, level: float) -> TableCell:
-    """Return a mean with its interval; on further lines the difference to the baseline, its p-value and the tally."""
-    if estimate is None:
-        return TableCell(NO_VALUE)
-    mean = format_estimate(estimate) + (f" ({estimate.undefined:,} undefined)" if estimate.undefined else "")
-    if compared is None or isnan(compared.difference) or isnan(estimate.mean):
-        return TableCell(mean)
-    difference = format_difference(compared.difference, compared.ci)
-    tally = "" if compared.whole else f" · {compared.better:,}/{compared.equal:,}/{compared.worse:,}"
-    p = format_p(compared.p_holm, at_floor=compared.at_floor)
-    return TableCell(f"{mean}\n{difference}\np {p}{tally}", verdict_style(compared, level))
-
-
 def slice_tables(report: Report, labels: Sequence[str], room: int) -> tuple[dict[str, TextTable], int, int]:
     """Return tables of slices by measure, worst slice first, and how many measures and slices there was no room for.
 
@@ -395,11 +373,11 @@ def _slice_row(
     for name, estimate in estimates.items():
         comparison = compared.get(name)
         if not brief or estimate is None or isnan(estimate.mean):
-            row.append(_cell(estimate, comparison, report.level))
+            row.append(measure_cell(estimate, comparison, report.level, with_p=True))
             continue
         style = "" if comparison is None else verdict_style(comparison, report.level)
         mean = format_estimate(estimate).partition(" [")[0]
-        row.append(TableCell(mean + _MARKS.get(style, ""), style if style in _MARKS else ""))
+        row.append(TableCell(f"{mean} {MARKS[style]}", style) if style in MARKS else TableCell(mean))
     return row
 
 

@@ -64,6 +64,20 @@
     });
   }
 
+  /* On a phone a table is a list: each cell has the name of its column beside it */
+  const labelled = (table) => {
+    const names = $$("thead th, thead td", table).map((cell) => ($("bdi", cell) ?? cell).textContent.trim());
+    for (const row of $$("tbody tr", table)) {
+      [...row.children].forEach((cell, at) => { if (cell.tagName === "TD" && names[at]) cell.dataset.label = names[at]; });
+    }
+    table.classList.add("stacked");
+  };
+  const phone = matchMedia("(max-width: 40rem)");
+  const stack = (tables) => { if (phone.matches) tables.forEach(labelled); };
+  const stackAll = () => stack($$(".scroll > table:not(.conventions, .provenance, #choice table)"));
+  phone.addEventListener("change", stackAll);
+  stackAll();
+
   /* On paper everything is open */
   let opened = [];
   addEventListener("beforeprint", () => {
@@ -336,8 +350,9 @@
     });
     head.replaceChildren(make("tr", {}, ...cells));
   };
+  const score = (value) => (value === 0 || value === 1 ? value.toFixed(3) : number(value)); // 1.000 under 0.964
   const cell = (values, at) => {
-    const value = make("span", {}, number(values[at]));
+    const value = make("span", {}, score(values[at]));
     if (!about.compared.includes(at)) return make("td", { class: "number" }, value);
     const [before, after] = [values[baseOf(at)], values[at]];
     return make("td", { class: "number" }, value, " ", change(before, after, state.label));
@@ -346,7 +361,8 @@
   const change = (before, after, label) => {
     if (before === null || after === null) return null;
     const text = signed(after - before);
-    const kind = text === "0" ? "" : (after > before) !== about.lower[label] ? "better" : "worse";
+    if (text === "0") return null;
+    const kind = (after > before) !== about.lower[label] ? "better" : "worse";
     return make("span", { class: `small difference ${kind}` }, text);
   };
   const link = (id) => `#query=${encodeURIComponent(wellFormed(id))}`;
@@ -388,6 +404,7 @@
       Object.assign(state, found);
       drawHead();
       drawRows();
+      stack([$("#query-table")]);
     } catch (error) {
       if (mine === asking) tell(error);
     }
@@ -526,7 +543,7 @@
       ...about.labels.map((label, which) => {
         const value = found.scores[name]?.[label] ?? null;
         const base = about.compared.includes(at) ? found.scores[about.systems[baseOf(at)]]?.[label] ?? null : null;
-        return make("td", { class: "number" }, number(value), " ", change(base, value, which));
+        return make("td", { class: "number" }, score(value), " ", change(base, value, which));
       }))))));
 
   const draw = (found) => {
@@ -552,6 +569,7 @@
           ...found.systems.map((system) => column(system, baseFor(system), found.golds, ranks)))));
     }
     $("#query-body").replaceChildren(...parts);
+    stack($$("table", pane));
     pane.dataset.shown = found.id;
   };
   const title = document.title;
