@@ -1,6 +1,7 @@
 """The report as a file that people open: what stands where, sorting, filtering, one query side by side, keys."""
 
 import re
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,8 +14,9 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
 ORDER = [
-    "verdicts",
+    "summary",
     "headline",
+    "verdicts",
     "slices",
     "queries",
     "examples",
@@ -26,6 +28,14 @@ ORDER = [
 ]
 CLOSE = 2e-3
 """Scores on the page have fewer digits, by which they are also ordered."""
+
+
+@pytest.fixture(scope="module")
+def opened(browser: "Browser", movies: Reported) -> Iterator["Page"]:
+    """The page for tests that only read it: it is opened once."""
+    with watched(browser) as watch:
+        yield movies.opened(watch.page)
+        assert watch.faults == []
 
 
 def losses(movies: Reported) -> dict[str, float]:
@@ -47,39 +57,43 @@ def is_ascending(values: list[float]) -> bool:
     return bool((np.diff(values) >= -CLOSE).all())
 
 
-def test_sections_stand_in_the_order_of_importance(page: "Page", movies: Reported) -> None:
-    movies.opened(page)
-    found = page.locator("#report > section").evaluate_all("parts => parts.map(part => part.id)")
+def test_sections_stand_in_the_order_of_importance(opened: "Page", movies: Reported) -> None:
+    found = opened.locator("#report > section").evaluate_all("parts => parts.map(part => part.id)")
     assert [one for one in found if one in ORDER] == ORDER
-    linked = page.locator("nav.sections a").evaluate_all("links => links.map(link => link.hash.slice(1))")
+    linked = opened.locator("nav.sections a").evaluate_all("links => links.map(link => link.hash.slice(1))")
     assert linked == found
-    assert page.title() == "movies"
+    assert opened.title() == "movies"
 
 
-def test_verdicts_are_all_there_failures_first(page: "Page", movies: Reported) -> None:
-    movies.opened(page)
+def test_verdicts_are_all_there_failures_first(opened: "Page", movies: Reported) -> None:
     assert movies.gate is not None
-    shown = [text.lower() for text in page.locator("#verdicts tbody .badge").all_inner_texts()]
+    shown = [text.lower() for text in opened.locator("#verdicts tbody .badge").all_inner_texts()]
     assert sorted(shown) == sorted(verdict.outcome for verdict in movies.gate.verdicts)
     places = [("fail", "unsure", "pass").index(one) for one in shown]
     assert places == sorted(places)
     assert set(shown) == {"fail", "unsure", "pass"}
 
 
-def test_the_headline_has_means_intervals_and_differences(page: "Page", movies: Reported) -> None:
-    movies.opened(page)
+def test_the_first_screen_answers(opened: "Page", movies: Reported) -> None:
+    """The sentences, a chip for every verdict, the means with their intervals and differences, and the chart."""
     report = movies.report
-    rows = page.locator("#headline-table tbody tr")
-    assert rows.count() == len(report.systems)
-    for place, (name, estimates) in enumerate(report.estimates.items()):
-        text = rows.nth(place).inner_text()
-        assert name in text
-        for label in report.headline:
+    assert movies.gate is not None
+    sentences = opened.inner_text("#summary")
+    assert all(sentence in sentences for sentence in report.summary)
+    assert opened.locator("#verdict-chips .badge").count() == min(12, len(movies.gate.verdicts))
+    head = opened.locator("#headline-table thead th").all_inner_texts()
+    rows = opened.locator("#headline-table tbody tr").all_inner_texts()
+    assert len(rows) == len(report.headline) and len(head) == 1 + len(report.systems)
+    for label, row in zip(report.headline, rows, strict=True):
+        for name, estimates in report.estimates.items():
             estimate = estimates[label]
-            assert f"{estimate.mean:.2f}"[:3] in text
-            assert estimate.ci is None or "[" in text
+            assert any(title.startswith(name) for title in head)
+            assert f"{estimate.mean:.2f}"[:3] in row
+            assert estimate.ci is None or "[" in row
     compared = {one.system for one in report.comparisons}
-    assert page.locator("#headline-table .difference").count() == len(compared) * len(report.headline)
+    assert opened.locator("#headline-table .difference").count() == len(compared) * len(report.headline)
+    box = opened.locator("#headline figure svg").first.bounding_box()
+    assert box is not None and box["y"] < 800, "the chart begins on the first screen"
 
 
 def test_the_largest_losses_come_first(page: "Page", movies: Reported) -> None:
@@ -219,9 +233,8 @@ def test_examples_are_five_and_five_and_open(page: "Page", movies: Reported) -> 
     assert scores[opened or ""] == pytest.approx(min(scores.values()))
 
 
-def test_charts_say_what_they_show(page: "Page", movies: Reported) -> None:
-    movies.opened(page)
-    charts = page.locator("figure svg[role=img]")
+def test_charts_say_what_they_show(opened: "Page", movies: Reported) -> None:
+    charts = opened.locator("figure svg[role=img]")
     assert charts.count() >= 4
     named = charts.evaluate_all(
         "all => all.map(one => [...one.getAttribute('aria-labelledby').split(' ')]"
@@ -230,13 +243,12 @@ def test_charts_say_what_they_show(page: "Page", movies: Reported) -> None:
     assert all(map(all, named))
 
 
-def test_conventions_provenance_and_warnings_are_whole(page: "Page", movies: Reported) -> None:
-    movies.opened(page)
-    text = page.inner_text("#provenance")
+def test_conventions_provenance_and_warnings_are_whole(opened: "Page", movies: Reported) -> None:
+    text = opened.inner_text("#provenance")
     for scores in movies.report.scores.values():
         assert all(label in text for label in scores.labels)
     assert movies.report.provenance["made"] in text
-    warned = page.inner_text("#warnings")
+    warned = opened.inner_text("#warnings")
     assert all(warning in warned for warning in movies.report.warning_lines)
 
 
