@@ -21,8 +21,7 @@ from rankjury.reporting.tables import (
     interval_note,
     make_table,
 )
-from rankjury.reporting.tables.differences import p_legend, verdict_style
-from rankjury.reporting.writers.gate import format_verdict_value
+from rankjury.reporting.tables.differences import correction_note, p_legend, verdict_style
 from rankjury.stats.comparison import Comparison
 from rankjury.stats.estimates import Estimate
 from rankjury.stats.formatting import NO_VALUE, format_difference, format_estimate, format_p, format_percent
@@ -54,7 +53,7 @@ def verdict_chips(gate: Gate) -> tuple[list[VerdictChip], int]:
     chips = []
     for verdict in sorted(gate.verdicts, key=lambda verdict: _ORDER.index(verdict.outcome)):
         system = f" of {verdict.system}" if several else ""
-        value = format_verdict_value(verdict).partition(" [")[0]
+        value = verdict.shown.partition(" [")[0]
         chips.append(VerdictChip(verdict.outcome, f"{verdict.target.title}{system}: {value}, {verdict.target.wanted}"))
     return chips[:_MOST_CHIPS], max(0, len(chips) - _MOST_CHIPS)
 
@@ -175,9 +174,10 @@ def headline_notes(report: Report, labels: Sequence[str]) -> Iterator[str]:
         yield f"Brackets: {format_percent(report.level)} intervals over {report.unit[1]}."
     if report.comparisons:
         number = sum(comparison.tested for comparison in report.comparisons)
+        note = correction_note(report.comparisons, report.level)
         yield (
             f"▲ better, ▼ worse than {report.baseline}; no mark: not shown to differ. "
-            f"{p_legend(report)} for {plural(number, 'comparison', 'comparisons')}."
+            f"{p_legend(report)} for {plural(number, 'comparison', 'comparisons')}{f'; {note}' if note else ''}."
         )
     undefined = {
         label: max(system.estimates[label].undefined for system in report.systems.values() if label in system.estimates)
