@@ -68,7 +68,12 @@ def headline_table(report: Report, labels: Sequence[str], *, strong: bool = True
     compared = {(comparison.system, comparison.measure): comparison for comparison in report.comparisons}
     baseline = report.baseline
     others = [name for name in report.systems if name != baseline]
-    if baseline in report.systems and len(others) == 1 and any((others[0], label) in compared for label in labels):
+    if (
+        baseline is not None
+        and baseline in report.systems
+        and len(others) == 1
+        and any((others[0], label) in compared for label in labels)
+    ):
         return _two_systems(report, labels, baseline, others[0])
     down = len(report.systems) <= _MOST_ACROSS or len(labels) > _MOST_ACROSS + 1
     full = (len(report.systems) if down else len(labels)) <= _MOST_FULL
