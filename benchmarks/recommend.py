@@ -95,7 +95,7 @@ def peers_of(part: str, arguments: argparse.Namespace) -> dict[str, Path]:
         if python.exists():
             found[peer] = python
         else:
-            print(f"{NAMES[peer]} is left out: there is no {python}; make it by `make bench`, or give --{tool}")
+            print(f"{NAMES[peer]} is omitted: there is no {python}; make it by `make bench`, or give --{tool}")
     return found
 
 

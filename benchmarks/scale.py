@@ -152,7 +152,7 @@ def peer_commands(data: Path, arguments: argparse.Namespace) -> dict[str, Comman
         if python.exists():
             commands[NAMES[peer]] = worker_command(python, "scale_peers.py", peer, data)
         else:
-            print(f"{NAMES[peer]} is left out: there is no {python}; make it by `make bench`, or give --replay")
+            print(f"{NAMES[peer]} is omitted: there is no {python}; make it by `make bench`, or give --replay")
     return commands
 
 

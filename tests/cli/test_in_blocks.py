@@ -297,7 +297,7 @@ def test_a_target_that_cannot_be_written_is_refused_at_once(rankjury: Rankjury, 
     check_failure(rankjury(*given, "scores.odt"), 2, "'scores.odt'")
     Path("scores").mkdir()
     Path("scores/mine").write_text("")
-    check_failure(rankjury(*given, "scores"), 3, "scores: the path exists already; expected a new or an empty")
+    check_failure(rankjury(*given, "scores"), 3, "scores: the path already exists; expected a new or an empty")
     check_failure(rankjury(*given, "gold.qrels"), 2, "gold.qrels")
 
 

@@ -30,7 +30,7 @@ def files(folder: Path) -> None:
 def test_a_clip_without_a_keyword_in_the_selected_groups(rankjury: Rankjury) -> None:
     """Everything would be relevant to it."""
     outcome = run(rankjury, 'select = ["act"]\n')
-    check_warned(outcome, "1 query has no keyword in the selected groups (everything would be relevant), left out: c5")
+    check_warned(outcome, "1 query has no keyword in the selected groups (everything would be relevant), omitted: c5")
     assert "5 queries, 1 system" in outcome.out
 
 
@@ -96,7 +96,7 @@ def test_a_text_that_maps_to_nothing(rankjury: Rankjury) -> None:
     texts({"query_id": "t1", "text": "a car"}, {"query_id": "t2", "text": "elephants"})
     outcome = run(rankjury, MAPPED, ON_TEXTS)
     how = "rankjury keywords TEXT --vocabulary clips.csv --method exact --synonyms synonyms.toml"
-    check_warned(outcome, f"1 text maps to no keyword by exact, left out: t2 ({how} shows why)")
+    check_warned(outcome, f"1 text maps to no keyword by exact, omitted: t2 ({how} shows why)")
     assert sum("t2" in line for line in outcome.warnings) == 1, "told once"
 
 

@@ -60,7 +60,7 @@ def test_labels_are_written_and_counted(rankjury: Rankjury) -> None:
     outcome = done(rankjury("label", *GIVEN, "-o", "labels.jsonl"))
     assert written("labels.jsonl") == GRADES
     assert outcome.err.splitlines() == [
-        "warning: 1 of 3 items have no category that tells them apart: titles were looked at",
+        "warning: 1 of 3 items have no specific category: their titles were used",
         "Wrote labels.jsonl: 4 pairs",
         "Next: rankjury evaluate labels.jsonl RUN -m 'ndcg(gain=exp)@10' -m 'recall(rel=2)@10'",
     ]
@@ -195,8 +195,8 @@ def test_a_product_without_texts_does_not_end_it(rankjury: Rankjury) -> None:
     outcome = done(rankjury("label", *GIVEN, "-o", "labels.jsonl"))
     assert written("labels.jsonl") == {**GRADES, ("q3", "A4"): 1}
     assert outcome.warnings[0] == (
-        "warning: 2 of 5 items have no title, bullets or description, so that their other fields count alone: A4, A5; "
-        "left out, as they have none of those either: A5"
+        "warning: 2 of 5 items have no title, bullets or description; only their other fields are used: A4, A5; "
+        "omitted, as they have no other fields either: A5"
     )
 
 

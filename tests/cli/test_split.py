@@ -75,7 +75,7 @@ def test_other_kinds(rankjury: Rankjury, log: str, options: list[str], sizes: li
 def test_what_leaks_is_warned_of(rankjury: Rankjury, log: str) -> None:
     outcome = rankjury("split", log, "-o", "split", "--kind", "random", "--seed", "3")
     (warning,) = outcome.warnings
-    assert "rows are drawn whatever their time" in warning
+    assert "rows are drawn independent of time" in warning
     assert rankjury("split", log, "-o", "split", "--kind", "random", "--quiet").err == ""
 
 
@@ -129,7 +129,7 @@ def test_a_folder_of_something_else(rankjury: Rankjury, log: str) -> None:
 
 def test_without_times(rankjury: Rankjury, folder: Path) -> None:
     put("bare.csv", "user,item\n" + "".join(f"{place % 5},{place}\n" for place in range(40)))
-    check_failure(rankjury("split", "bare.csv", "-o", "split"), 3, "the log has no times", "Works without: random")
+    check_failure(rankjury("split", "bare.csv", "-o", "split"), 3, "the log has no times", "Kinds without times: random")
     assert rankjury("split", "bare.csv", "-o", "split", "--kind", "random").code == 0
 
 
@@ -164,6 +164,6 @@ def test_each_parameter_of_a_kind_is_an_option(rankjury: Rankjury, log: str, mon
     for params in (SPLITS.get(name).params for name in SPLITS.names() if name != "dates"):
         assert all(f"--{name.replace('_', '-')} " in text for name in params)
     assert "codes: how many users train (default 3)." in text
-    assert "users: only this fold, from 1 on." in text and "random: another seed draws other rows (default 0)" in text
+    assert "users: number of the fold, from 1." in text and "random: random seed (default 0)" in text
     outcome = rankjury("split", log, "-o", "split", "--kind", "codes", "--first-users", "2")
     check_failure(outcome, 3, "no rows for validation in a codes split")

@@ -241,7 +241,7 @@ class TestScores:
         ({"fit_on": ("train", "test")}, "models would learn from train and test and be evaluated on test"),
         ({"window": "validation", "fit_on": ("train", "test")}, "expected only what comes before: train"),
         ({"fit_on": ()}, "learn from nothing"),
-        ({"window": "train"}, "nothing comes before train"),
+        ({"window": "train"}, "there are none before train"),
         ({"window": "tes"}, "unknown window 'tes'. Did you mean test"),
         ({"catalogue": "all"}, "unknown catalogue 'all'"),
     ],

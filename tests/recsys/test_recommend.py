@@ -217,7 +217,7 @@ def test_users_whom_the_model_does_not_know_are_told() -> None:
     known[task.users[:2]] = False
     for cold, told in (("popularity", "get the most popular items"), ("nothing", "get nothing, and score 0")):
         notes = recommend(whole_numbers(log, known=known), task, 3, cold=cold).notes()
-        assert notes == [f"2 users are not known to the model, and {told}"]
+        assert notes == [f"2 users are unknown to the model, and {told}"]
     nothing = recommend(whole_numbers(log, known=known), task, 3, cold="nothing").ranking(task)
     assert np.diff(nothing.starts)[:2].tolist() == [0, 0]
     with pytest.raises(UnknownName, match="fall-back"):
@@ -298,8 +298,8 @@ def test_what_is_no_candidate_is_dropped_and_counted() -> None:
     assert lists == {"u": ["b", "c"], "v": ["d", "e"], "w": ["c", "x"], "nobody": ["y"]}
     assert notes == [
         "2 users of the recommendations have nothing held out in test, and do not count",
-        "2 recommendations are of items that the user has from training (2 users), left out: what follows moves up",
-        "2 recommendations are of items that the catalogue lacks (1 user), left out: what follows moves up",
+        "2 recommendations are of training items of the user (2 users), removed: the following items move up",
+        "2 recommendations are of items outside the catalogue (1 user), removed: the following items move up",
     ]
 
 
@@ -311,7 +311,7 @@ def test_scores_stay_with_their_items() -> None:
 
 def test_users_who_are_recommended_nothing() -> None:
     ranking, notes = check_recommendations(as_ranking({"u": ["c"]}), small_task())
-    assert len(ranking) == 1 and notes == ["1 user is recommended nothing: v"]
+    assert len(ranking) == 1 and notes == ["1 user is without recommendations: v"]
 
 
 def test_faultless_recommendations_have_no_notes() -> None:
@@ -342,6 +342,6 @@ def test_only_what_was_drawn_where_candidates_were() -> None:
         assert found[-1] == "held" and len(found) == 6
         assert set(found) == set(log.items.filter(pl.Series(drawn[place])))
     assert notes == [
-        "105 recommendations are of items that are not among the drawn candidates, left out: what follows moves up"
+        "105 recommendations are of items outside the sampled candidates, removed: the following items move up"
     ]
     assert len(check_recommendations(ranked, Task(split))[0].items) == 3 * 41

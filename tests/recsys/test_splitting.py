@@ -92,7 +92,7 @@ class TestEveryKind:
 
     @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "random"])
     def test_needs_times(self, kind: str) -> None:
-        with pytest.raises(DataError, match=rf"no times; .* for a {kind} split\. Works without: random"):
+        with pytest.raises(DataError, match=rf"no times; .* for a {kind} split\. Kinds without times: random"):
             split_log(log_of([(1, 1, 1, 1), (1, 2, 1, 2)], timed=False), kind, **KINDS[kind])
 
     def test_all_are_tested_here(self) -> None:
@@ -207,8 +207,8 @@ class TestDates:
     @pytest.mark.parametrize(
         ("options", "message"),
         [
-            ({}, "without a date"),
-            ({"validation": 3}, "without a date"),
+            ({}, "needs a date"),
+            ({"validation": 3}, "needs a date"),
             ({"validation": 3, "test": 3}, "expected the other order"),
             ({"test": True}, "test is True"),
         ],
@@ -271,7 +271,7 @@ class TestByUser:
         log = log_of([("a", "x", 1, 1), ("a", "z", 1, 2), ("a", "y", 1, 2), ("b", "x", 1, 1), ("b", "y", 1, 2)])
         split = split_log(log, "leave-last", validation=0)
         assert [row[::3] for row in rows_in(split, "test")] == [("a", 2), ("b", 2)]
-        assert split.leaks == ("1 user was cut between rows of one time, where chance decides what is held out",)
+        assert split.leaks == ("1 user was split between rows of equal time, so that the held-out row is random",)
 
     def test_rows_of_one_time_are_not_held_out_by_their_ids(self) -> None:
         """Else the same items would be everybody's last, and training would lack them."""
@@ -357,7 +357,7 @@ class TestRandom:
     def test_without_times(self) -> None:
         split = split_log(log_of([(1, item, 1, 0) for item in range(200)], timed=False), "random")
         assert split.leaks == (
-            "rows are drawn whatever their time: models may learn from what the same users and others did later",
+            "rows are drawn independent of time: models may learn from what the same users and others did later",
         )
 
 
@@ -425,7 +425,7 @@ class TestAsking:
     def test_folds_of_what_has_none(self) -> None:
         with pytest.raises(UsageError, match=r"a temporal split has no folds; expected .*users"):
             split_folds(times(1, 2, 3), "temporal")
-        with pytest.raises(UsageError, match="found fold, but all folds are made"):
+        with pytest.raises(UsageError, match="found fold, but all folds are created"):
             split_folds(times(1, 2, 3), "users", fold=1)
 
     def test_an_empty_log(self) -> None:

@@ -43,7 +43,7 @@ def friendly() -> Report:
 
 
 def tables(summary: str) -> list[list[list[str]]]:
-    """The tables, header first, as they stand in the text."""
+    """The tables, header first."""
     found: list[list[list[str]]] = []
     for before, line in pairwise(["", *summary.splitlines()]):
         if line.startswith("|") and not line.startswith("|:--"):

@@ -308,7 +308,7 @@ def test_a_full_disk(tmp_path: Path) -> None:
     resource.setrlimit(resource.RLIMIT_FSIZE, (5_000, limits[1]))
     try:
         with (
-            pytest.raises(DataError, match=r"too small: File too large .*room for the scores of all queries.*--temp"),
+            pytest.raises(DataError, match=r"too small: File too large .*space for the scores of all queries.*--temp"),
             ScoreStore(0, tmp_path) as kept,
         ):
             for frame in FRAMES:

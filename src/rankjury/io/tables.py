@@ -227,7 +227,7 @@ def _json_records(source: Source) -> list[Row]:
         whole = records or records_by_id(source, whole) or [whole]
     if not isinstance(whole, list):
         raise DataError(f"found {str(whole)[:60]!r}", where=source.name, expected="a list of objects")
-    return [_record(f"{source.name}, record {n}", value) for n, value in enumerate(whole, start=1)]
+    return [_record(f"{source.name}, number {n}", value) for n, value in enumerate(whole, start=1)]
 
 
 def _line_records(source: Source, text: str, of_whole: ValueError | None = None) -> list[Row]:
@@ -245,7 +245,7 @@ def _line_records(source: Source, text: str, of_whole: ValueError | None = None)
             if of_whole and not records:
                 error, number = of_whole, getattr(of_whole, "lineno", number)
             expected = "a list of objects, or one object per line"
-            raise DataError(f"not valid JSON: {error}", where=f"{source.name}:{number}", expected=expected) from error
+            raise DataError(f"not JSON: {error}", where=f"{source.name}:{number}", expected=expected) from error
         records.append(_record(f"{source.name}:{number}", value))
     return records
 

@@ -1,1 +1,1 @@
-"""From texts to vectors: a corpus read, a model found by its name, its vectors made batch by batch."""
+"""Labels for texts: keyword annotations and mapping, and graded relevance of products by rules."""

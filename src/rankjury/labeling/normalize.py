@@ -1,7 +1,7 @@
-"""Word normalization: case, accents, apostrophes, hyphens and plurals do not matter.
+"""Word normalization: ignores case, accents, apostrophes, hyphens and plurals.
 
-``women's`` is ``women``, ``Rosé`` is ``rose``, ``slim-fit`` is ``slim fit``, ``t-shirt`` is ``tshirt``, ``dresses`` is
-``dress``. Phrases are looked up with their words joined, so that ``slimfit`` equals ``slim fit`` as well.
+``women's`` becomes ``women``, ``Rosé`` ``rose``, ``slim-fit`` ``slim fit``, ``t-shirt`` ``tshirt``, ``dresses``
+``dress``. Phrases are compared with their words joined, so that ``slimfit`` equals ``slim fit`` as well.
 """
 
 import re
@@ -16,7 +16,7 @@ BREAK = "."
 _SAME_CHARACTER = str.maketrans({"’": "'", "‘": "'", "ʼ": "'", "`": "'", "´": "'", "‐": "-", "‑": "-", "\u00ad": ""})
 _POSSESSIVE = re.compile(r"'s\b|'")
 _AMPERSAND = re.compile(r"\s+&\s+")
-# A letter that belongs to the word behind it: t-shirt, v-neck, a-line; with a blank only where it can mean no other.
+# A letter that belongs to the next word: t-shirt, v-neck, a-line; with a blank only in unambiguous cases.
 _LETTER = re.compile(r"\b(t (?=shirt)|[uv] (?=neck))")
 _BREAKS = re.compile(r"[.,;:!?()\[\]{}/|+<>•·–—\n\r]+|\s-+\s")
 _TOKEN = re.compile(r"(?<![^\W_])[a-z]-[a-z]{2,}|[^\W_]+|\.")
@@ -30,24 +30,24 @@ _IRREGULAR = {
     "knives": "knife",
     "leaves": "leaf",
 }
-# Without their s these are other words, of which catalogues are full: short sleeves, a tight fit, a block heel.
+# Without s these are other words that are common in catalogues: short sleeves, a tight fit, a block heel.
 _PLURAL_ONLY = frozenset(("shorts", "jeans", "tights", "briefs", "overalls", "flats", "heels", "pumps", "slides"))
 _PLURAL_ENDINGS = ("shorts", "jeans", "tights", "overalls")
 _SHORTEST_PLURAL = 4
 
 
 def tokens(text: str) -> list[str]:
-    """Return the words of a text as they are compared, with a BREAK where a phrase ends."""
+    """Return the normalized words of a text, with a BREAK at the end of a phrase."""
     return [singular(word) for word in surfaces(text)]
 
 
 def surfaces(text: str) -> list[str]:
-    """Return the same words as they are shown to people: ``t-shirts``."""
+    """Return the same words for display: ``t-shirts``."""
     return _TOKEN.findall(_BREAKS.sub(" . ", _folded(text)))
 
 
 def phrase_key(phrase: Phrase | list[str]) -> str:
-    """Return the key under which a phrase is looked up: its words joined."""
+    """Return the key of a phrase for lookup: its words joined."""
     return "".join(phrase)
 
 
@@ -63,7 +63,7 @@ def _folded(text: str) -> str:
 
 @lru_cache(maxsize=1 << 16)
 def singular(word: str) -> str:
-    """Return one form for singular and plural, by simple rules: ``hoodie`` and ``hoodies`` both become ``hoody``."""
+    """Return the same word for singular and plural, by simple rules: ``hoody`` for ``hoodie`` and ``hoodies``."""
     word = word.replace("-", "")
     if word in _IRREGULAR:
         return _IRREGULAR[word]

@@ -1,1 +1,1 @@
-"""Logs of who took what and when: read, audited, split; who may be recommended what, and what is held out."""
+"""Recommender evaluation: interaction logs, splits, tasks, recommenders, tuning and audits."""

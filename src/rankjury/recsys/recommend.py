@@ -1,7 +1,7 @@
-"""Recommendations: the first k candidates of each user by a model, and checks of recommendations from elsewhere.
+"""Recommendations: top k candidates of each user by a model, and checks of recommendations from files.
 
-The whole catalogue is ranked; what a user took in training is excluded, and equal scores are ordered by item id. Models
-that have factors are searched exactly, at the speed of the multiplication; the others score blocks of users.
+The whole catalogue is ranked; training items of the user are excluded, and ties are ordered by item id. Models with
+factors are searched exactly, at the speed of matrix multiplication; the others score blocks of users.
 """
 
 from dataclasses import dataclass, replace
@@ -20,22 +20,22 @@ from rankjury.retrieval.knn.select import MISSING
 from rankjury.stats.resampling import pair_words, query_keys, random_words
 
 _COLD_USERS = ("popularity", "nothing")
-"""What users get that a model does not know."""
+"""Fallbacks for users that a model does not know."""
 _CELLS_AT_ONCE = 1 << 23
 _EXAMPLES = 3
-"""How many ids an error names."""
+"""Maximum number of ids in an error."""
 
 
 @dataclass(frozen=True, eq=False)
 class Recommendations:
-    """The items for each user of a task, best first, and their scores; ``MISSING`` where there are fewer."""
+    """Items for each user of a task, best first, with scores; ``MISSING`` if there are fewer."""
 
     users: Ints
-    """Codes, as in the log."""
+    """Item codes of the log."""
     items: Ints
     scores: Floats
     cold: Bools
-    """Which users are unknown to the model, and got the fallback or nothing."""
+    """Users that are unknown to the model, and got the fallback or nothing."""
     fallback: str
 
     def __post_init__(self) -> None:
@@ -55,13 +55,13 @@ class Recommendations:
         )
 
     def notes(self, depth: int | None = None) -> list[str]:
-        """Return warnings on cold users and short lists; ``depth``: how many items are looked at, if not all."""
+        """Return warnings on cold users and short lists; ``depth``: the number of used items, if not all."""
         notes = []
         cold = int(self.cold.sum())
         if cold:
             gets, scores = ("gets", "scores") if cold == 1 else ("get", "score")
             got = "the most popular items" if self.fallback == "popularity" else f"nothing, and {scores} 0"
-            notes.append(f"{plural(cold, 'user is', 'users are')} not known to the model, and {gets} {got}")
+            notes.append(f"{plural(cold, 'user is', 'users are')} unknown to the model, and {gets} {got}")
         k = self.items.shape[1] if depth is None else depth
         short = int(((self.items[~self.cold, :k] == MISSING).any(axis=1)).sum())
         if short:
@@ -79,10 +79,10 @@ def recommend(
     source: str = "recommender",
     progress: Progress = NO_PROGRESS,
 ) -> Recommendations:
-    """Return the k best candidates of each user of the task, by a model that was fitted on its training windows.
+    """Return the k best candidates of each user of the task, by a model fitted on its training windows.
 
-    Not ``scored``: the same items in the same order, but scores may be levels that only tell order and ties, which is
-    faster where scores are not needed.
+    Not ``scored``: the same items in the same order, but scores may be levels that only give order and ties, which is
+    faster if scores are not needed.
     """
     if cold not in _COLD_USERS:
         raise UnknownName("fall-back for cold users", cold, _COLD_USERS)
@@ -93,7 +93,7 @@ def recommend(
     rows = np.flatnonzero(known)
     if factors is not None:
         _rank_by_factors(factors, task, rows, items, scores, scored, source, progress)
-        # then users with candidates of their own, beyond the catalogue, that have factors
+        # then users with individual candidates outside the catalogue that have factors
         starts, extra = task.extra_candidates
         has_factors = ~np.isnan(np.asarray(factors[1])[extra, 0])
         rows = rows[(np.diff(np.concatenate(([0], np.cumsum(has_factors)))[starts]) > 0)[rows]]
@@ -117,7 +117,7 @@ def _rank_by_factors(
     source: str,
     progress: Progress,
 ) -> None:
-    """Fill rows of ``items`` and ``scores`` by exact search among the catalogue's items that have factors."""
+    """Fill rows of ``items`` and ``scores`` by exact search among the catalogue's items with factors."""
     of_users, of_items = factors
     candidates = np.flatnonzero(task.in_catalogue & ~np.isnan(of_items[:, 0]))
     queries, corpus = np.asarray(of_users)[task.users[rows]], np.asarray(of_items)[candidates]
@@ -132,7 +132,7 @@ def _rank_by_factors(
     if rows.size < task.users.size:
         starts, at = gathered(starts, rows)
         excluded = excluded[at]
-    if candidates.size < len(task.log.items):  # as places among the candidates
+    if candidates.size < len(task.log.items):  # as positions among the candidates
         place = np.full(len(task.log.items), MISSING, dtype=np.int64)
         place[candidates] = np.arange(candidates.size)
         excluded = place[excluded]
@@ -170,12 +170,12 @@ def _not_a_number(what: str, times: int, source: str) -> DataError:
     return DataError(
         f"{what} is not a number ({plural(times, 'such value', 'such values')} here)",
         where=source,
-        expected="finite scores, or −∞ for what cannot be recommended",
+        expected="finite scores, or −∞ for items that cannot be recommended",
     )
 
 
 def candidate_mask(task: Task, rows: Ints) -> Bools:
-    """Return users × items: which items are candidates of which user; ``rows`` are places among the task's users."""
+    """Return users × items: which items are candidates of which user; ``rows`` are positions in the task's users."""
     allowed = np.tile(task.in_catalogue, (rows.size, 1))
     for (starts, of), value in ((task.excluded, False), (task.extra_candidates, True)):
         some, at = gathered(starts, rows)
@@ -184,13 +184,13 @@ def candidate_mask(task: Task, rows: Ints) -> Bools:
 
 
 def sample_candidates(task: Task, rows: Ints, allowed: Bools) -> Bools:
-    """Return the allowed candidates that were held out, and some others, determined by the seed, user and item."""
+    """Return the held-out candidates and a sample of the other allowed ones, determined by seed, user and item."""
     if task.sampled is None:
         return allowed
     starts, at = gathered(task.held_out_items[0], rows)
     held_out = np.zeros_like(allowed)
     held_out[np.repeat(np.arange(rows.size), np.diff(starts)), task.held_out_items[1][at]] = True
-    # a stream of its own: the random recommender orders by pairs of keys, and would avoid what was drawn
+    # a separate random stream: the random recommender uses pairs of keys, and would avoid the sample
     of_items = random_words(query_keys(task.log.items, task.sampled.seed), 0, 1)[:, 0]
     of_users = query_keys(task.log.users, task.sampled.seed)[task.users[rows]]
     mixed = pair_words(of_users, of_items)
@@ -201,7 +201,7 @@ def sample_candidates(task: Task, rows: Ints, allowed: Bools) -> Bools:
 
 
 def top_items(table: Floats, k: int) -> tuple[Ints, Floats]:
-    """Return the k highest of each row, equal ones by column; −∞ is never among them (``MISSING``)."""
+    """Return the k highest of each row, ties by column; −∞ is never among them (``MISSING``)."""
     n, width = table.shape
     items, scores = np.full((n, k), MISSING, dtype=np.int64), np.full((n, k), -np.inf)
     if width == 0 or k == 0:
@@ -219,10 +219,10 @@ def top_items(table: Floats, k: int) -> tuple[Ints, Floats]:
 
 
 def check_recommendations(ranking: Ranking, task: Task) -> tuple[Ranking, list[str]]:
-    """Return recommendations from elsewhere without items that are not candidates, and warnings on them.
+    """Return recommendations from a file without items that are not candidates, and warnings on them.
 
-    Items that the user took in training and items that the catalogue lacks are no candidates; held-out items always
-    are. Users without held-out items are left as they are.
+    Training items of the user and items outside the catalogue are not candidates; held-out items always are. Users
+    without held-out items are unchanged.
     """
     users = places_in(task.log.users, ranking.queries.cast(pl.String))
     evaluated = np.isin(users, task.users)
@@ -257,21 +257,21 @@ def check_recommendations(ranking: Ranking, task: Task) -> tuple[Ranking, list[s
     if others:
         notes.append(
             f"{plural(others, 'user', 'users')} of the recommendations {'has' if others == 1 else 'have'} nothing held "
-            f"out in {task.window}, and {'does' if others == 1 else 'do'} not count"
+            f"out in {task.window}, and {'is' if others == 1 else 'are'} ignored"
         )
     missing = task.users[~np.isin(task.users, users[evaluated])]
     if missing.size:
         names = join_names(task.log.users.gather(missing[: _EXAMPLES + 1]), _EXAMPLES)
-        notes.append(f"{plural(missing.size, 'user is', 'users are')} recommended nothing: {names}")
+        notes.append(f"{plural(missing.size, 'user is', 'users are')} without recommendations: {names}")
     for wrong, what in (
-        (taken, "of items that the user has from training"),
-        (foreign, "of items that the catalogue lacks"),
-        (unsampled, "of items that are not among the drawn candidates"),
+        (taken, "of training items of the user"),
+        (foreign, "of items outside the catalogue"),
+        (unsampled, "of items outside the sampled candidates"),
     ):
         if wrong.any():
             many = plural(int(wrong.sum()), "recommendation is", "recommendations are")
             of_users = f" ({plural(np.unique(row[wrong]).size, 'user', 'users')})" if wrong is not unsampled else ""
-            notes.append(f"{many} {what}{of_users}, left out: what follows moves up")
+            notes.append(f"{many} {what}{of_users}, removed: the following items move up")
     dropped = taken | foreign | unsampled
     if not dropped.any():
         return ranking, notes
@@ -281,6 +281,6 @@ def check_recommendations(ranking: Ranking, task: Task) -> tuple[Ranking, list[s
         starts=before[ranking.starts],
         items=ranking.items.filter(pl.Series(~dropped)),
         scores=None if ranking.scores is None else ranking.scores[~dropped],
-        ranks_only=not ranking.has_scores,  # decided before the ranks have gaps
+        ranks_only=not ranking.has_scores,  # determined before ranks have gaps
     )
     return rest, notes

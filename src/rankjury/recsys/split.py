@@ -1,4 +1,4 @@
-"""Split: which rows of a log a model may learn from, and which it is evaluated on; sizes and fractions of windows."""
+"""Split: the windows of a log for training, validation and test; sizes and fractions of windows."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -19,23 +19,23 @@ from rankjury.recsys.data.times import format_time
 Window = Literal["train", "validation", "test"]
 WINDOWS: tuple[Window, ...] = ("train", "validation", "test")
 NO_WINDOW = -1
-"""The code of a row that is in no window."""
+"""Code of a row outside of all windows."""
 WindowCodes = NDArray[np.int8]
-"""The window of each row: its index in WINDOWS, or NO_WINDOW."""
+"""Window of each row: its index in WINDOWS, or NO_WINDOW."""
 
 
 @dataclass(frozen=True, eq=False)
 class Split:
-    """A log, and the window that each of its rows is in."""
+    """Log with a window for each of its rows."""
 
     log: Log
     window_codes: WindowCodes
     settings: Mapping[str, Any]
-    """How it was made: kind, fractions, seed …"""
+    """Parameters of the split: kind, fractions, seed …"""
     cutoffs: Mapping[str, int] = field(default_factory=dict)
-    """Times at which windows begin, where the split is by time: validation, test."""
+    """Start times of windows in a split by time: validation, test."""
     leaks: tuple[str, ...] = ()
-    """Warnings of what a model may learn from it that it could not know when it is deployed."""
+    """Warnings on leakage: information that a deployed model would not have."""
 
     def __post_init__(self) -> None:
         freeze(self)
@@ -48,18 +48,18 @@ class Split:
         return ", ".join(f"{name} {self.size(name):,}" for name in WINDOWS)
 
     def window(self, *names: Window) -> Log:
-        """Return the rows of one window or several."""
+        """Return the rows of one or several windows."""
         codes = [_code_of(name) for name in names]
         if len(codes) == 1:
             return self.log.take(self.window_codes == codes[0])
         return self.log.take(np.isin(self.window_codes, codes))
 
     def users_of(self, *names: Window) -> Ints:
-        """Return the codes of the users that have rows in the windows, ascending."""
+        """Return the codes of the users with rows in the windows, ascending."""
         return np.unique(self.window(*names).user).astype(np.int64)
 
     def with_items(self, ids: pl.Series) -> "Split":
-        """Return the split with these items in the log's catalogue, whether a row has them or not."""
+        """Return the split with these items added to the log's catalogue, even if no row has them."""
         return replace(self, log=self.log.with_items(ids))
 
     @check_arguments
@@ -69,7 +69,7 @@ class Split:
 
     @check_arguments
     def held_out(self, name: Window) -> Log:
-        """Return the rows to evaluate on; it is an error if there are none."""
+        """Return the rows to evaluate on; raise an error if there are none."""
         rows = self.window(name)
         if not len(rows):
             raise DataError(
@@ -88,9 +88,9 @@ def _code_of(name: Window) -> int:
 
 
 def window_sizes(split: Split) -> dict[str, dict[str, Any]]:
-    """Return for each window its rows and their share, users, items, those that training lacks, and its time range.
+    """Return for each window its rows and their share, users, items, those missing in training, and its time range.
 
-    Times are None where there are none; ``from`` and ``to`` are ISO, and None where times are plain numbers.
+    Times are None if there are none; ``from`` and ``to`` are ISO, and None if times are plain numbers.
     """
     log = split.log
     sizes: dict[str, dict[str, Any]] = {}
@@ -127,7 +127,7 @@ def _mask(codes: Codes, size: int) -> Bools:
 
 
 Fractions = tuple[Fraction, Fraction, Fraction]
-"""The exact shares of train, validation and test; they sum to one."""
+"""Exact shares of train, validation and test; they sum to one."""
 FRACTIONS = Param("0.8/0.1/0.1", "shares of train, validation and test; or percent, 80/10/10")
 _EXPECTED = "shares of train, validation and test that sum to 1 or to 100, like 80/10/10; validation may be 0"
 _FINEST = 10**6
@@ -135,7 +135,7 @@ _ROUNDING = Fraction(1, 10**6)
 
 
 def exact_fraction(number: float | str) -> Fraction:
-    """Return the fraction that 0.8 or 0.333333 stands for, with a denominator of a million at most."""
+    """Return the fraction for 0.8 or 0.333333, with a denominator of at most a million."""
     return Fraction(str(number)).limit_denominator(_FINEST)
 
 

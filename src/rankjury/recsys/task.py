@@ -1,4 +1,4 @@
-"""Task: which users get recommendations, from which candidates, and what was held out to evaluate them."""
+"""Task: the users to recommend to, their candidates, and the held-out items."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -20,14 +20,14 @@ from rankjury.recsys.split import WINDOWS, Split, Window
 
 Item = TypeVar("Item", bound=np.generic)
 Catalogue = Literal["items", "seen", "train"]
-"""The items of a file, all that were seen up to the end of the window, or those of the training windows."""
+"""The items of a file, all seen up to the end of the window, or those of the training windows."""
 _LIMIT = 2**62
-"""A limit by which sums of a few such numbers fit into 64 bits."""
+"""Sums of a few numbers below this limit fit into 64 bits."""
 
 
 @dataclass(frozen=True)
 class Sampled:
-    """Sampled candidates instead of the whole catalogue: n items that a user did not take, and those held out."""
+    """Sampled candidates instead of the whole catalogue: n items that the user did not take, and the held-out ones."""
 
     n: int
     seed: int = 0
@@ -41,14 +41,14 @@ class Sampled:
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """A window of a split to be predicted from the windows before it."""
+    """Window of a split to be predicted from the windows before it."""
 
     split: Split
     window: Window = "test"
     fit_on: tuple[Window, ...] = ("train",)
-    """The windows that models learn from; what a user took there is not a candidate."""
+    """Windows that models learn from; the user's items in them are not candidates."""
     catalogue: Bools | None = None
-    """Which of the log's items can be recommended to every user; None: all."""
+    """Items of the log that can be recommended to every user; None: all."""
     sampled: Sampled | None = None
     features: SideFeatures = field(default_factory=SideFeatures)
     setup_notes: tuple[str, ...] = ()
@@ -64,7 +64,7 @@ class Task:
         if not self.fit_on or any(WINDOWS.index(name) >= place for name in self.fit_on):
             raise UsageError(
                 f"models would learn from {' and '.join(self.fit_on) or 'nothing'} and be evaluated on {self.window}",
-                expected=f"only what comes before: {', '.join(WINDOWS[:place]) or 'nothing comes before train'}",
+                expected=f"earlier windows: {', '.join(WINDOWS[:place]) or 'there are none before train'}",
             )
 
     def __repr__(self) -> str:
@@ -77,27 +77,27 @@ class Task:
 
     @cached_property
     def train(self) -> Log:
-        """The rows of the windows that models learn from."""
+        """The rows of the training windows."""
         return self.split.window(*self.fit_on)
 
     @cached_property
     def held_out(self) -> UserItems:
-        """The items held out, by user; users without any are not in ``users``."""
+        """Held-out items by user; users without any are not in ``users``."""
         return self.split.held_out(self.window).pairs
 
     @cached_property
     def users(self) -> Ints:
-        """The codes of the users that get recommendations: all that have held-out items."""
+        """Codes of the users to recommend to: all with held-out items."""
         return np.flatnonzero(np.diff(self.held_out.starts))
 
     @cached_property
     def in_catalogue(self) -> Bools:
-        """Which of the log's items can be recommended to every user."""
+        """Whether each item of the log can be recommended to every user."""
         return np.ones(len(self.log.items), dtype=bool) if self.catalogue is None else self.catalogue
 
     @cached_property
     def held_out_items(self) -> tuple[Ints, Ints]:
-        """The held-out items of each of ``users``. CSR: starts, and codes of items ascending."""
+        """Held-out items of each of ``users``. CSR: starts, and codes of items ascending."""
         starts, at = gathered(self.held_out.starts, self.users)
         return starts, self.held_out.items[at].astype(np.int64)
 
@@ -116,7 +116,7 @@ class Task:
 
     @cached_property
     def excluded(self) -> tuple[Ints, Ints]:
-        """The items that are not candidates of each of ``users``: taken in training, and not held out.
+        """Items that are not candidates of each of ``users``: training items that are not held out.
 
         CSR: starts, and codes of items ascending.
         """
@@ -127,13 +127,13 @@ class Task:
 
     @cached_property
     def extra_candidates(self) -> tuple[Ints, Ints]:
-        """The held-out items of each of ``users`` that the catalogue lacks: candidates of that user alone (CSR)."""
+        """Held-out items of each of ``users`` outside the catalogue: candidates of that user only (CSR)."""
         starts, items = self.held_out_items
         return select_entries(starts, items, ~self.in_catalogue[items])
 
     @cached_property
     def candidates(self) -> dict[str, int]:
-        """The number of candidates of each of ``users``."""
+        """Number of candidates of each of ``users``."""
         inside = np.diff(select_entries(*self.excluded, self.in_catalogue[self.excluded[1]])[0])
         numbers = int(self.in_catalogue.sum()) - inside + np.diff(self.extra_candidates[0])
         if self.sampled is not None:
@@ -142,7 +142,7 @@ class Task:
 
     @cached_property
     def background(self) -> Background:
-        """What measures beyond accuracy may know, from the training windows alone."""
+        """Input of measures beyond accuracy, from the training windows only."""
         pairs = self.train.pairs
         place = np.cumsum(self.in_catalogue) - 1
         starts, items = select_entries(pairs.starts, pairs.items, self.in_catalogue[pairs.items])
@@ -171,21 +171,21 @@ class Task:
         )
         if self.held_out.dropped:
             rows = plural(self.held_out.dropped, "held-out row is", "held-out rows are")
-            yield f"{rows} of a user and an item that another row is of: the latest counts"
+            yield f"{rows} with the user and item of another row: the latest counts"
         if self.extra_candidates[1].size:
             pairs = plural(self.extra_candidates[1].size, "held-out interaction is", "held-out interactions are")
-            yield f"{pairs} of items that the catalogue lacks: candidates of those users alone"
+            yield f"{pairs} of items outside the catalogue: candidates of those users only"
         again = int(taken.sum()) - self.excluded[1].size
         if again:
             pairs = plural(again, "held-out interaction repeats", "held-out interactions repeat")
-            yield f"{pairs} one of training: candidates all the same"
+            yield f"{pairs} one of training: still candidates"
         if self.sampled is not None:
             yield (
-                f"candidates are {self.sampled.n:,} drawn items beside those held out: sampled measures do not order "
-                "systems as the whole catalogue does (Krichene & Rendle 2020), and are much too high; compare no "
-                "figure with one of the whole catalogue"
+                f"candidates are {self.sampled.n:,} sampled items and the held-out ones: sampled measures do not order "
+                "systems as the whole catalogue does (Krichene & Rendle 2020), and are much too high; do not compare "
+                "them with values on the whole catalogue"
             )
-        yield "what a user did not take counts as not relevant, though nobody asked whether they would have liked it"
+        yield "items that a user did not take count as not relevant, although the user may like them"
         yield from self.split.leaks
 
 
@@ -203,7 +203,7 @@ def select_entries(starts: Ints, items: NDArray[Item], mask: Bools) -> tuple[Int
 def catalogue_mask(
     kind: Catalogue, split: Split, window: Window, fit_on: tuple[Window, ...], listed: pl.Series | None = None
 ) -> tuple[Bools, list[str]]:
-    """Return which of the log's items can be recommended to every user, and warnings on them."""
+    """Return which items of the log can be recommended to every user, and warnings on them."""
     log = split.log
     mask = np.zeros(len(log.items), dtype=bool)
     if kind == "items":

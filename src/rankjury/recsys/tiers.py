@@ -1,4 +1,4 @@
-"""Tiers: users by activity, items by popularity, cold and warm, by training interactions alone."""
+"""Tiers: users by activity, items by popularity, cold and warm, by training interactions only."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ from rankjury.recsys.split import exact_fraction
 from rankjury.recsys.task import Task
 
 CROSSINGS = (("activity", "item.popularity"), ("user", "item"))
-"""Tiers of users and of items that are crossed, where crossings are wanted."""
+"""Tiers of users and of items that are crossed if crossings are requested."""
 _ACTIVITY = {2: ("low", "high"), 3: ("low", "medium", "high"), 4: ("low", "medium", "high", "power")}
 _MAX_TIERS = 20
 _UNIT = "training interaction", "training interactions"
@@ -27,10 +27,10 @@ _UNIT = "training interaction", "training interactions"
 
 @dataclass(frozen=True)
 class Tiers:
-    """How users and items are grouped into tiers."""
+    """Definition of the tiers of users and items."""
 
     activity: int | tuple[float, ...] = 4
-    """The number of tiers, as even as equal counts allow; or the counts at which the second, third … begins."""
+    """Number of tiers of nearly equal size; or the counts at which the second, third … begins."""
     popularity: tuple[float, ...] = (0.5, 0.8)
     """Head has the first share of training interactions, torso the rest up to the second share."""
     cold_users: int = 10
@@ -65,11 +65,11 @@ class Tier:
     labels: tuple[str, ...]
     notes: tuple[str, ...]
     place: Ints
-    """The tier of each user or item of the log."""
+    """Tier of each user or item of the log."""
 
 
 def user_tiers(task: Task, tiers: Tiers) -> tuple[Tier, Tier]:
-    """Return ``activity`` and ``user`` (cold or warm) of every user; users that training lacks are the lowest."""
+    """Return ``activity`` and ``user`` (cold or warm) of every user; users without training are in the lowest tier."""
     taken = task.train.per_user
     begins = _activity_begins(taken[taken > 0], tiers)
     place = np.searchsorted(begins, taken, side="right").astype(np.int64)
@@ -78,7 +78,7 @@ def user_tiers(task: Task, tiers: Tiers) -> tuple[Tier, Tier]:
 
 
 def item_tiers(task: Task, tiers: Tiers) -> tuple[Tier, Tier]:
-    """Return ``popularity`` and ``item`` (cold or warm) of every item; items that training lacks are tail."""
+    """Return ``popularity`` and ``item`` (cold or warm) of every item; items missing in training are tail."""
     taken = task.train.per_item
     least = _popularity_begins(taken, tiers)
     place = (taken < least[0]).astype(np.int64) + (taken < least[1])
@@ -106,7 +106,7 @@ def _cuts(task: Task, of: str, ids: pl.Series, codes: Ints, tiers: Sequence[Tier
 
 
 def _activity_begins(taken: Ints, tiers: Tiers) -> Ints:
-    """Return the count at which the second, third … tier begins; equal ones where a tier is empty."""
+    """Return the count at which the second, third … tier begins; equal counts for empty tiers."""
     if not isinstance(tiers.activity, int):
         return np.array([ceil(edge) for edge in tiers.activity], dtype=np.int64)
     distinct, users = np.unique(taken, return_counts=True)
@@ -120,7 +120,7 @@ def _activity_begins(taken: Ints, tiers: Tiers) -> Ints:
 
 
 def _popularity_begins(taken: Ints, tiers: Tiers) -> tuple[int, int]:
-    """Return the least counts of head and of torso, from the share of interactions of items with higher counts."""
+    """Return the lowest counts of head and of torso, from the share of interactions of items with higher counts."""
     distinct, items = np.unique(taken[taken > 0], return_counts=True)
     interactions = distinct * items
     above = interactions.sum() - np.cumsum(interactions)
@@ -149,9 +149,9 @@ def _ranges(begins: Sequence[int]) -> tuple[str, ...]:
 
 
 def describe(task: Task, tiers: Tiers) -> dict[str, Any]:
-    """Return the sizes of tiers: users and items of training with their share of it, and those that were held out.
+    """Return the sizes of tiers: training users and items with their share of interactions, and held-out ones.
 
-    Sizes in training do not depend on what was held out.
+    Sizes in training do not depend on the held-out items.
     """
     tested_users, tested_items = (np.zeros(len(ids), dtype=bool) for ids in (task.log.users, task.log.items))
     tested_users[task.users] = True

@@ -1,7 +1,7 @@
-"""Evaluation of data larger than memory, in blocks of queries, and of data larger than a machine, on Spark.
+"""Evaluation of data larger than memory, in blocks of queries, and of data larger than one machine, on Spark.
 
-A block is all rows of some queries. It is judged and measured by the functions that judge everything at once, and its
-results can be added in any order without rounding: no digit depends on how the queries were partitioned.
+A block contains all rows of some queries. It is evaluated by the same functions as a complete run, and results of
+blocks are added in any order without rounding: no digit depends on how the queries were partitioned.
 """
 
 from importlib import import_module

@@ -1,4 +1,4 @@
-"""Public functions for Parquet tables that are too large to be read whole."""
+"""Public functions for Parquet tables that are too large for memory."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -43,12 +43,12 @@ def evaluate(
     progress: Progress = NO_PROGRESS,
     **conventions: Value,
 ) -> Report:
-    """Score rankings that are Parquet files or folders of them in blocks, within so much memory.
+    """Evaluate rankings from Parquet files or folders of them in blocks, within a memory limit.
 
     ``runs`` is one path, or several by name; with ``baseline`` they are compared with that one. ``slices`` is a table
-    of attributes of queries, and ``by`` says which to break down by; ``item_slices`` and ``items_by`` are the same for
-    items. ``quantiles`` are shares of the queries, such as 0.05 and 0.5. Every query's scores go to ``per_query``: a
-    new folder, or a file.
+    of query attributes, and ``by`` selects the attributes to group by; ``item_slices`` and ``items_by`` are the same
+    for items. ``quantiles`` are shares of the queries, such as 0.05 and 0.5. The scores of every query are written to
+    ``per_query``: a new folder, or a file.
 
     >>> rankjury.scale.evaluate("gold/", {"old": "old/", "new": "new/"}, "ndcg@10", baseline="old").comparisons
     """
@@ -77,9 +77,9 @@ def judge(
     temp: str | Path | None = None,
     progress: Progress = NO_PROGRESS,
 ) -> Iterator[Judged]:
-    """Judge a ranking block by block, for custom measures: yields what ``rankjury.judge`` returns, of some queries.
+    """Judge a ranking block by block, for custom measures: yields results of ``rankjury.judge`` for some queries.
 
-    Both are Parquet files or folders of them; every query of the gold is in one of the blocks.
+    Both are Parquet files or folders of them; every query of the gold is in exactly one block.
     """
     tables = [open_table(gold, "gold"), open_table(run, "run")]
     budget, folder = Budget(parse_memory(memory)), None if temp is None else Path(temp)
@@ -95,7 +95,7 @@ def judge(
 
 
 def slice_files(table: object, by: str | None, path: str) -> list[SliceFile]:
-    """Return the table to slice by, with its attributes; none where there is no table."""
+    """Return the table to slice by, with its attributes; empty if there is no table."""
     if table is None and by is not None:
         raise UsageError(f"no table has the attributes {by!r}", expected="slices=…, or item_slices=…")
     return [] if table is None else [SliceFile(path, parse_attributes(by) if by else None)]

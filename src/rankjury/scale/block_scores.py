@@ -1,4 +1,4 @@
-"""Scores and findings of one block of queries, as every round works on them."""
+"""Scores and findings of one block of queries, the input of every round."""
 
 from dataclasses import dataclass, replace
 
@@ -20,9 +20,9 @@ from rankjury.stats.sums import add_pairwise
 _KEY = "key"
 _EXAMPLES = 3
 _MAX_VALUES = 200_000
-"""Values of an attribute that are distinguished when groups are made."""
+"""Maximum number of distinct values of an attribute when groups are made."""
 _MAX_QUERIES = 1 << 27
-"""Sums of fixed-point scores of so many queries fit into 64 bits."""
+"""Fixed-point sums of the scores of this many queries fit into 64 bits."""
 _NO_QUERIES = pl.Series(QUERY, [], dtype=pl.String)
 
 Table = tuple[Floats, Bools]
@@ -31,10 +31,10 @@ Table = tuple[Floats, Bools]
 
 @dataclass(frozen=True, eq=False)
 class BlockScores:
-    """Scores of some queries as a frame with one row per query.
+    """Scores of a block of queries, as a frame with one row per query.
 
-    Its columns are the query's id, its key for resampling, one column of scores for each column of the layout; for each
-    group of items the same columns again and whether the query participates; and the query's attributes.
+    Its columns are the query's id, its key for resampling, and one column of scores per column of the layout; the same
+    columns again for each group of items, and whether the query participates; and the query's attributes.
     """
 
     frame: pl.DataFrame
@@ -85,17 +85,17 @@ class BlockScores:
 
 @dataclass(frozen=True)
 class BlockFindings:
-    """Counts, warnings, example ids and attribute values of some blocks; can be added."""
+    """Counts, warnings, example ids and attribute values of blocks; can be added."""
 
     queries: int
     findings: tuple[Findings | None, ...]
-    """By system; None: no query of the gold was seen."""
+    """By system; None: no gold query was found."""
     extra: tuple[int, ...]
-    """By system, queries in blocks without any gold."""
+    """By system, the queries in blocks without gold."""
     apart: tuple[int, ...]
-    """By system, queries that only one of it and the baseline has."""
+    """By system, the queries that only one of it and the baseline has."""
     examples: tuple[tuple[str, ...], ...]
-    """Some queries of the gold, and of each system."""
+    """Example queries of the gold, and of each system."""
     shared: tuple[IdOverlap, ...]
     """By table of attributes."""
     censuses: tuple[dict[str, ValueCounts], ...]
@@ -133,7 +133,7 @@ class BlockFindings:
         return [*found, *(request.item_groups.warnings if request.item_groups else ())]
 
     def check(self, request: EvaluationRequest) -> None:
-        """Refuse a gold without queries or with too many, and systems that have none of its queries."""
+        """Refuse a gold with no or too many queries, and systems that have none of its queries."""
         ours, *theirs = self.examples
         sources = {request.gold: ours, **dict(zip(request.systems.values(), theirs, strict=True))}
         empty = next((source for source, examples in sources.items() if not examples), None)
@@ -161,11 +161,11 @@ def _attribute_censuses(attributes: pl.DataFrame) -> dict[str, ValueCounts]:
 def score_block(
     request: EvaluationRequest, frames: tuple[pl.DataFrame, ...]
 ) -> tuple[BlockScores | None, BlockFindings]:
-    """Return scores (None where the gold has no row) and findings of a block.
+    """Return the scores (None if the gold has no rows) and findings of a block.
 
     Args:
         request: The systems and measures.
-        frames: Rows of the gold, of each system's ranking and of each table of attributes, all of the same queries.
+        frames: Rows of the gold, of each ranking and of each attribute table, for the same queries.
     """
     gold_rows, *others = frames
     runs, tables = others[: len(request.systems)], others[len(request.systems) :]
@@ -213,7 +213,7 @@ def score_block(
 
 
 def block_ranking(run: pl.DataFrame, source: str) -> Ranking:
-    """Return the ranking of a block, in which a system may have no rows."""
+    """Return the ranking of a block; a system may have no rows in it."""
     if not run.is_empty():
         return ranking_from_frame(run, source=source)
     return Ranking(_NO_QUERIES, np.zeros(1, dtype=np.int64), run[ITEM], np.empty(0), source)

@@ -1,8 +1,8 @@
 """Blocks: all rows of some queries, from all tables, as many as fit into memory.
 
-Tables that are all sorted by query are merged as they are read. Otherwise all are first partitioned on disk.
+Tables that are all sorted by query are merged while they are read. Otherwise they are first partitioned on disk.
 
-Rows are only ever appended, so the rows of a query keep their order.
+Rows are only appended, so the rows of a query keep their order.
 """
 
 import shutil
@@ -28,7 +28,7 @@ _ROWS_LOOKED_AT = 1_000_000
 
 
 def are_sorted(tables: Sequence[ParquetTable], progress: Progress) -> bool:
-    """Return whether the queries of each table ascend; only their column is read."""
+    """Return whether the queries of each table ascend; only the id column is read."""
     rows, done = sum(table.rows for table in tables), 0
     for table in tables:
         last = None
@@ -43,7 +43,7 @@ def are_sorted(tables: Sequence[ParquetTable], progress: Progress) -> bool:
 
 
 def merge_sorted(tables: Sequence[ParquetTable], block_rows: int, batch_rows: int) -> Iterator[Block]:
-    """Merge sorted tables into blocks of about so many rows; a query that has more makes a larger block."""
+    """Merge sorted tables into blocks of about ``block_rows`` rows; a query with more rows makes a larger block."""
     streams = [_Stream(table, batch_rows) for table in tables]
     while unread := [stream for stream in streams if not stream.ended]:
         behind = min(unread, key=lambda stream: stream.last)
@@ -58,7 +58,7 @@ def merge_sorted(tables: Sequence[ParquetTable], block_rows: int, batch_rows: in
 
 
 class _Stream:
-    """A sorted table that is read in batches; its last query may continue in the next batch."""
+    """Sorted table that is read in batches; its last query may continue in the next batch."""
 
     def __init__(self, table: ParquetTable, batch_rows: int) -> None:
         self._schema = table.schema
@@ -86,15 +86,15 @@ class _Stream:
 
 
 _BUCKETS_PER_BLOCK = 4
-"""Buckets differ in size; some small ones together fill a block better than a large one."""
+"""Buckets differ in size; several small buckets fill a block better than one large bucket."""
 _MIN_BUCKETS, _MAX_BUCKETS = 16, 1024
 
 
 class Partition:
-    """Hash partition on disk: takes rows in any order, and returns them in blocks.
+    """Hash partition on disk: accepts rows in any order, and returns them in blocks.
 
-    ``rows`` is how many are expected of all tables together, ``block_rows`` how many a block may have; only a single
-    query that has more makes a larger one. All tables have the column query_id, of the same type.
+    ``rows`` is the expected number of all rows, ``block_rows`` the maximum per block; only a single query with more
+    rows makes a larger block. All tables have the column query_id, of the same type.
     """
 
     def __init__(
@@ -108,7 +108,7 @@ class Partition:
         self._scratch = ScratchFile(temp)
         self._pieces: list[list[list[StoredFrame]]] = [[[] for _ in range(self.buckets)] for _ in schemas]
         self._heights = np.zeros(self.buckets, dtype=np.int64)
-        """The number of rows of each bucket in all tables."""
+        """Number of rows of each bucket in all tables."""
 
     def add(self, table: int, frame: pl.DataFrame) -> None:
         """Add rows of a table, given by its number."""
@@ -134,7 +134,7 @@ class Partition:
             raise self._scratch.too_small(f"{in_units(free)} are free", needed)
 
     def blocks(self) -> Iterator[Block]:
-        """Yield blocks; each query is in one of them, with its rows in order and, but for hash collisions, adjacent."""
+        """Yield blocks; each query is in one of them, with its rows in order and, except for collisions, adjacent."""
         for group in self._groups():
             if len(group) == 1 and self._is_too_large(group[0]):
                 rows, level = int(self._heights[group[0]]), self._level + 1
@@ -156,7 +156,7 @@ class Partition:
         return map(self._scratch.read, self._pieces[table][bucket])
 
     def _groups(self) -> Iterator[list[int]]:
-        """Yield the buckets that together make a block."""
+        """Yield the buckets that form one block."""
         group: list[int] = []
         for bucket in np.flatnonzero(self._heights).tolist():
             if group and self._heights[[*group, bucket]].sum() > self.block_rows:

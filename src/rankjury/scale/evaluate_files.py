@@ -28,7 +28,7 @@ _MEMORY_OF_A_TASK = 10**9
 _LARGE = 1 << 30
 _FILE_SUFFIXES = (".json", ".jsonl", ".gz", ".zst", ".trec", ".run", ".txt", ".csv", ".tsv", ".parquet")
 _SHARE_OF_MEMORY = 8
-"""Parquet files of one part in so many of the memory take about all of it when they are judged whole."""
+"""Parquet files of more than this part of the memory fill it when evaluated completely."""
 
 
 @check_arguments
@@ -66,34 +66,34 @@ def evaluate_files(
         runs: Path of a run, or paths of several; systems are named by the stem of their file, or by the keys of a
             mapping.
         measures: Spellings such as ``ndcg@10``, one or several; the default measures where None.
-        intervals: Whether to make intervals and tests; a comparison needs them.
-        resampling: How they are made; None: 10,000 resamples at the level 0.95.
+        intervals: Whether to compute intervals and tests; a comparison needs them.
+        resampling: Settings of intervals and tests; None: 10,000 resamples at the level 0.95.
         baseline: Name or path of the run that the others are compared with; None: no comparison.
         slices: ``FILE`` or ``FILE:ATTRIBUTES`` of queries, such as ``queries.csv:type,length(quantiles=3)``.
-        item_slices: The same of items.
+        item_slices: The same for items.
         names: ``FILE:COLUMN`` with the names of items.
         texts: ``FILE:COLUMN`` with the texts of queries.
-        recorded: By system and name, other values for the report, such as latencies.
+        recorded: Other values for the report, such as latencies, by system and name.
         quantiles: Shares of the queries at which scores are reported.
-        dialect: Name of the tool whose conventions are followed.
+        dialect: Name of the tool whose conventions are used.
         conventions: Conventions of all measures, such as ``{"ties": "id"}``.
         duplicates: How to handle duplicate (query, item) pairs.
-        format: Format of the files, where their content does not tell.
-        gold_format: The same for the gold alone.
-        keep_top: Items of each query to keep for pages; None: none, 0: as many as the measures look at.
+        format: Format of the files, if their content is ambiguous.
+        gold_format: Format of the gold only.
+        keep_top: Items of each query to keep for pages; None: none, 0: as many as the measures use.
         memory: Memory limit such as ``2GB``: Parquet files are then evaluated in blocks.
-        on: Where the work is done: in this process, or by the workers of Spark.
+        on: Where to run: in this process, or on the workers of Spark.
         master: Spark's master, with ``on="spark"``.
         temp: Folder for blocks that do not fit into memory.
         per_query: File to write every query's scores to; in blocks it may be a folder.
-        progress: Reports what is being done.
+        progress: Receives progress reports.
 
     Returns:
-        The report; without the scores of single queries where it was made in blocks.
+        The report; without per-query scores if it was computed in blocks.
 
     Raises:
         DataError: A file cannot be read.
-        UsageError: A measure, a system or an option is unknown, or options do not fit together.
+        UsageError: A measure, a system or an option is unknown, or options exclude each other.
 
     Example:
         >>> evaluate_files("qrels.trec", ["bm25.trec", "dense.trec"], ["ndcg@10"]).estimates["dense"]["ndcg@10"].mean
@@ -142,7 +142,7 @@ def evaluate_files(
             )
         for what, name in {"format": format, "gold format": gold_format}.items():
             if name not in (None, "parquet"):
-                raise UsageError(f"the {what} {name} in blocks", expected="Parquet", hint="rankjury convert makes it.")
+                raise UsageError(f"the {what} {name} in blocks", expected="Parquet", hint="Use rankjury convert.")
         wanted = tuple(resolve())
         request = EvaluationRequest(
             str(gold), systems, wanted, resampling, baseline, duplicates, quantiles=tuple(quantiles)
@@ -249,7 +249,7 @@ def _in_blocks(
 
 
 def name_systems(paths: Sequence[str]) -> list[str]:
-    """Return the stems of the files as names of systems; with more of the path where two are equal."""
+    """Return the stems of the files as names of systems; more of the path is used if two are equal."""
     from rankjury.io.source import Source
 
     paths = list(paths)
@@ -263,11 +263,11 @@ def name_systems(paths: Sequence[str]) -> list[str]:
         if len(set(candidate)) == len(paths) and not is_rooted:
             return candidate
     twice = next(path for path in paths if paths.count(path) > 1)
-    raise UsageError(f"the run {twice!r} was named twice", hint="Name each run once.")
+    raise UsageError(f"the run {twice!r} was given twice", hint="Give each run once.")
 
 
 def looks_like_path(text: str) -> bool:
-    """Return whether a name that is not a system's was meant as a file's."""
+    """Return whether a name that is not a system's looks like a path."""
     return "/" in text or Path(text).suffix.lower() in _FILE_SUFFIXES
 
 
@@ -284,7 +284,7 @@ def read_cuts(text: str, of: str, place: Callable[[str], str] = str) -> "SliceTa
 
     Args:
         text: The table, and the attributes to group by.
-        of: ``queries`` or ``items``: whose attributes they are.
+        of: ``queries`` or ``items``.
         place: Resolves a path; for the paths of a plan.
     """
     from rankjury.evaluation.slices import SliceTable
@@ -296,7 +296,7 @@ def read_cuts(text: str, of: str, place: Callable[[str], str] = str) -> "SliceTa
 
 
 def _split_attributes(text: str, place: Callable[[str], str] = str) -> "tuple[str, list[tuple[Attribute, ...]] | None]":
-    """Return the path, and what to group by; None: all that groups well."""
+    """Return the path and the attributes to group by; None: all that are suitable."""
     from rankjury.evaluation.slices.groups import parse_attributes
 
     if text and exists(place(text)):
@@ -308,7 +308,7 @@ def _split_attributes(text: str, place: Callable[[str], str] = str) -> "tuple[st
 
 
 def _needs_blocks(files: Sequence[str], slices: Sequence[str], on: str, master: str | None, memory: str | None) -> bool:
-    """Return whether blocks were requested, or are needed: folders of Parquet, files that would fill the memory."""
+    """Return whether blocks were requested, or are needed: folders of Parquet, or files too large for the memory."""
     if on != "here" or master is not None or memory is not None:
         return True
     paths = [Path(path) for path in files if path != "-" and exists(path)]

@@ -26,13 +26,13 @@ from rankjury.scale.rounds import Panel, Survey, rank_differences, run_rounds, s
 from rankjury.stats.mergeable import RankTotals, size_ranges
 
 _SHARE_OF_SCORES = 8
-"""One part in so many of the memory holds scores between the rounds, another one what is ranked of them."""
+"""This part of the memory is used for scores between the rounds, and the same for ranking them."""
 _BYTES_RANKED = 200
 _BYTES_PER_SCORE = 16
 
 
 class ScoreStore:
-    """Frames of scores that are iterated several times, in memory or, beyond its limit, in a scratch file."""
+    """Frames of scores that are iterated several times, in memory or, above its limit, in a scratch file."""
 
     def __init__(self, memory: int, temp: Path | None = None) -> None:
         self._memory, self._temp = memory, temp
@@ -71,7 +71,7 @@ class ScoreStore:
 
 
 class PerQueryWriter:
-    """Writes the scores of each block as a Parquet file of a folder; None as the folder: writes nothing."""
+    """Writes the scores of each block as a Parquet file of a folder; without a folder, writes nothing."""
 
     def __init__(self, folder: Path | None) -> None:
         self._folder = folder
@@ -86,16 +86,16 @@ class PerQueryWriter:
 
 
 def check_per_query(path: Path) -> None:
-    """Refuse an output that cannot be written before anything is computed; a name without a suffix is a new folder."""
+    """Refuse an output that cannot be written, before anything is computed; a name without suffix is a new folder."""
     if path.suffix:
         form_to_write(path, None, TABLE_FORMATS)
     elif exists(path) and (not isdir(path) or any(path.iterdir())):
-        raise DataError("the path exists already", where=str(path), expected="a new or an empty folder")
+        raise DataError("the path already exists", where=str(path), expected="a new or an empty folder")
 
 
 @contextmanager
 def open_per_query(path: Path | None) -> Iterator[PerQueryWriter]:
-    """Yield a writer whose output takes its place when all went well; else nothing is left of it."""
+    """Yield a writer whose output is renamed to its destination on success, and removed on failure."""
     if path is None:
         yield PerQueryWriter(None)
         return

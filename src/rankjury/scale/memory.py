@@ -1,7 +1,7 @@
-"""Memory budget of block-wise evaluation, and the scratch file for what does not fit.
+"""Memory budget of block-wise evaluation, and the scratch file for data that does not fit.
 
-Polars holds the row groups of Parquet whole. That is not allowed for here: groups of 10 million rows (narrow tables cut
-by bytes, not by rows, may have them) took 1.1 GB more than groups of 120,000.
+Polars loads complete row groups of Parquet. The budget does not include that: groups of 10 million rows (possible in
+narrow tables split by bytes) took 1.1 GB more than groups of 120,000.
 """
 
 import errno
@@ -22,17 +22,17 @@ from rankjury.errors import DataError, UsageError
 from rankjury.io.source import in_units
 
 MIN_MEMORY = 512 * 10**6
-"""Most of it is taken before many rows are read."""
+"""Most of it is used before many rows are read."""
 
 _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
 _BINARY_UNITS = {"ki": 2**10, "mi": 2**20, "gi": 2**30, "ti": 2**40}
-# Measured: the most that a process of its own took to read and to score five measures, with ids of 8 to 40 bytes.
+# Measured: peak memory of a separate process that read and scored five measures, with ids of 8 to 40 bytes.
 _AT_START = 450 * 10**6
-"""Libraries, and what Polars reads ahead."""
+"""Libraries, and read-ahead of Polars."""
 _BYTES_PER_ROW = 100
-"""What the kernels add to a row."""
+"""Memory of the kernels per row."""
 _COPIES = 2
-"""Of the row itself."""
+"""Copies of the row itself."""
 _MAX_ROWS, _MIN_ROWS = 4_000_000, 10_000
 
 
@@ -41,38 +41,38 @@ def parse_memory(text: str) -> int:
     found = re.fullmatch(r"([0-9]+(?:\.[0-9]*)?|\.[0-9]+)([kmgt]?i?)b?", re.sub(r"\s", "", text.lower()))
     unit = (_UNITS | _BINARY_UNITS).get(found[2]) if found else None
     if found is None or unit is None or not isfinite(float(found[1]) * unit):
-        raise UsageError(f"the memory is given as {text!r}", expected="a size such as 2GB, 512MB or 1.5GiB")
+        raise UsageError(f"cannot read the memory limit {text!r}", expected="a size such as 2GB, 512MB or 1.5GiB")
     size = round(float(found[1]) * unit)
     if size < MIN_MEMORY:
         expected, hint = f"at least {in_units(MIN_MEMORY)}", "Try --memory 2GB."
-        raise UsageError(f"a memory of {text!r} is too small", expected=expected, hint=hint)
+        raise UsageError(f"the memory limit {text!r} is too small", expected=expected, hint=hint)
     return size
 
 
 @dataclass(frozen=True)
 class Budget:
-    """Number of rows that are held at once so that the whole process stays within ``memory`` bytes."""
+    """Number of rows in memory at once so that the whole process stays within ``memory`` bytes."""
 
     memory: int
     max_rows: int = _MAX_ROWS
-    """Larger blocks gain nothing."""
+    """Larger blocks are not faster."""
 
     def block_rows(self, bytes_per_row: float) -> int:
-        """Return the rows of a block, of all tables together, from the average bytes of a row."""
+        """Return the number of rows of a block, of all tables together, from the average bytes of a row."""
         fitting = int((self.memory - _AT_START) / (_BYTES_PER_ROW + _COPIES * bytes_per_row))
         return min(max(fitting, _MIN_ROWS), self.max_rows)
 
     def batch_rows(self, bytes_per_row: float) -> int:
-        """Return the rows of one table that are read at once."""
+        """Return the number of rows of one table that are read at once."""
         return max(self.block_rows(bytes_per_row) // 4, 1)
 
 
-_HINT = "Name another folder with --temp DIR, or in the environment as TMPDIR."
+_HINT = "Choose another folder with --temp DIR or the environment variable TMPDIR."
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 def to_ipc(frame: pl.DataFrame) -> memoryview:
-    """Return a frame as an Arrow stream, in the old layout of strings, which copies only the rows of a slice."""
+    """Return a frame as an Arrow stream, with the old layout of strings, which copies only the rows of a slice."""
     stream = BytesIO()
     frame.write_ipc_stream(stream, compat_level=pl.CompatLevel.oldest())
     return stream.getbuffer()
@@ -105,11 +105,11 @@ class ScratchFile:
         """Append a frame.
 
         Raises:
-            OSError: For a full disk, among others; ``write_error`` turns it into a DataError.
+            OSError: The disk is full, for example; ``write_error`` turns it into a DataError.
         """
         stream, offset = to_ipc(frame), self.written
         size = len(stream)
-        while stream:  # a single write may take only a part
+        while stream:  # a write may be partial
             done = os.write(self._file.fileno(), stream)
             self.written += done
             stream = stream[done:]
@@ -119,7 +119,7 @@ class ScratchFile:
         return from_ipc(os.pread(self._file.fileno(), piece.size, piece.offset))
 
     def write_error(self, error: OSError, needed: float | None = None) -> DataError:
-        """Return the DataError for an OSError; ``needed``: bytes needed in all."""
+        """Return the DataError for an OSError; ``needed``: bytes needed in total."""
         if error.errno not in _FULL:
             return _unwritable(self.folder, error)
         return self.too_small(f"{error.strerror} after {in_units(self.written)}", needed)
@@ -128,7 +128,7 @@ class ScratchFile:
         return DataError(
             f"the temporary folder is too small: {found}",
             where=self.folder,
-            expected=f"room for about {in_units(needed)}" if needed else "room for the scores of all queries",
+            expected=f"space for about {in_units(needed)}" if needed else "space for the scores of all queries",
             hint=_HINT,
         )
 
@@ -139,7 +139,7 @@ class ScratchFile:
 
 @contextmanager
 def temporary_folder(temp: Path | None) -> Iterator[Path]:
-    """Yield a folder that is removed in the end."""
+    """Yield a folder that is removed at the end."""
     try:
         folder = TemporaryFolder("blocks", temp)
     except OSError as error:

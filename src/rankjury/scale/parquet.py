@@ -1,4 +1,4 @@
-"""Parquet tables of one file or a folder of files, with hive partitions or without, read in batches."""
+"""Parquet tables of one file or a folder of files, with or without hive partitions, read in batches."""
 
 import os
 import re
@@ -18,7 +18,7 @@ from rankjury.io.parquet import check_rows, scan
 from rankjury.scale.memory import to_ipc
 
 HiveColumns = Mapping[str, str | int | None]
-"""What the folders above a file say of all its rows, by column."""
+"""Values from the folder names of a file, by column."""
 
 _SUFFIXES = (".parquet", ".pq")
 _MAGIC = b"PAR1"
@@ -26,7 +26,7 @@ _NULL = "__HIVE_DEFAULT_PARTITION__"
 
 
 def is_parquet(path: str | Path) -> bool:
-    """Return whether the path is a Parquet file, or a folder that has some at any depth."""
+    """Return whether the path is a Parquet file, or a folder that contains some at any depth."""
     place = Path(path)
     try:
         if isdir(place):
@@ -39,7 +39,7 @@ def is_parquet(path: str | Path) -> bool:
 def parquet_files(path: Path) -> tuple[Path, ...]:
     """Return the file itself, or all files of a folder in the natural order of their paths, at least one.
 
-    A file of another format is an error: its rows would be missed.
+    A file of another format is an error, as its rows would be missing.
     """
     try:
         if not exists(path):
@@ -80,7 +80,7 @@ def _data_files(folder: Path) -> Iterator[Path]:
 
 
 def _is_parquet_file(path: Path) -> bool:
-    """Return whether a file is Parquet by its suffix, or by its first bytes where it has another suffix or none."""
+    """Return whether a file is Parquet by its suffix, or by its first bytes if it has another or no suffix."""
     if path.suffix.lower() in _SUFFIXES:
         return True
     with path.open("rb") as file:
@@ -88,7 +88,7 @@ def _is_parquet_file(path: Path) -> bool:
 
 
 def hive_columns(files: Sequence[Path], root: Path) -> list[HiveColumns]:
-    """Return the hive columns of each file, ``split=test`` in its path; integers where they are so in every file."""
+    """Return the hive columns of each file, ``split=test`` in its path; integers if they are integers in every file."""
     texts: list[dict[str, str]] = []
     for file in files:
         pairs = [part.partition("=") for part in (file.relative_to(root).parts[:-1] if file != root else ())]
@@ -119,7 +119,7 @@ class ParquetPart:
     path: Path
     rows: int
     schema: pl.Schema
-    """Of the file's own columns, and of those that its folders name."""
+    """Schema of the file's columns, and of those from its folder names."""
     named: HiveColumns
 
     def scan(self) -> pl.LazyFrame:
@@ -129,10 +129,10 @@ class ParquetPart:
 
 @dataclass(frozen=True, eq=False)
 class ParquetTable:
-    """A gold, a run or attributes as Parquet: one file, or a folder of them, with hive partitions or without."""
+    """A gold, a run or attributes as Parquet: one file, or a folder of files, with or without hive partitions."""
 
     name: str
-    """The path as it was given."""
+    """The path from the user."""
     kind: str
     """``gold``, ``run`` or ``attributes``."""
     parts: tuple[ParquetPart, ...]
@@ -140,7 +140,7 @@ class ParquetTable:
     columns: Mapping[str, str]
     """rankjury's names of the columns → those of the files."""
     schema: pl.Schema
-    """What the batches hold: ids are Int64 or String; grades, scores and ranks Float64."""
+    """Types of the batches: ids are Int64 or String; grades, scores and ranks Float64."""
 
     @property
     def files(self) -> tuple[Path, ...]:
@@ -162,10 +162,10 @@ class ParquetTable:
         return replace(self, schema=pl.Schema({**self.schema, name: pl.String()}))
 
     def batches(self, rows: int, *, queries_alone: bool = False) -> Iterator[pl.DataFrame]:
-        """Yield all rows in the order of the files, about so many at once; all columns, or only the query ids.
+        """Yield all rows in the order of the files, about ``rows`` at once; all columns, or only the query ids.
 
         Raises:
-            DataError: For an invalid row, with its file and number.
+            DataError: A row is invalid; names its file and number.
         """
         frames: list[pl.DataFrame] = []
         for part in self.parts:
@@ -178,7 +178,7 @@ class ParquetTable:
             yield pl.concat(frames)
 
     def read_range(self, part: int, first: int, last: int, rows: int) -> Iterator[pl.DataFrame]:
-        """Yield the rows of one file from ``first`` up to ``last``, so many at once."""
+        """Yield rows ``first`` to ``last`` of one file, ``rows`` at once."""
         return self._frames(self.parts[part], rows, self.schema.names(), (first, last))
 
     def _frames(
@@ -204,7 +204,7 @@ class ParquetTable:
             ]
             yield frame.with_columns(numbers).cast({name: self.schema[name] for name in names})
             done += frame.height
-        if done != last:  # Polars ends without an error where it panics in a thread of its own
+        if done != last:  # Polars ends without an error if it panics in one of its threads
             found = f"cannot be read as Parquet beyond row {done:,}"
             raise DataError(found, where=where, expected=f"{last:,} rows")
 
@@ -213,7 +213,7 @@ def open_table(path: str | Path, kind: str) -> ParquetTable:
     """Open a table and check the columns of all its files; ``kind`` is ``gold``, ``run`` or ``attributes``."""
     parts = open_parts(Path(path))
     columns = table_columns(parts[0].schema.names(), kind, str(parts[0].path))
-    for part in parts:  # a table of attributes may not have more columns either
+    for part in parts:  # attribute tables may not have more columns either
         names = part.schema.names()
         missing = [name for name in columns.values() if name not in names]
         more = [name for name in names if name not in parts[0].schema] if kind == "attributes" else []
@@ -301,7 +301,7 @@ _FILES_NAMED = 3
 
 @contextmanager
 def name_duplicate_files(tables: Sequence[ParquetTable]) -> Iterator[None]:
-    """Add to an error about a duplicate pair the files that have it, which may be several."""
+    """Add to an error about a duplicate pair the files that contain it, which may be several."""
     try:
         yield
     except DuplicatePair as error:

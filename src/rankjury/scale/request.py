@@ -1,4 +1,4 @@
-"""Request of a block-wise evaluation, in one process or on Spark, and the tables that it is about."""
+"""Request of a block-wise evaluation, in one process or on Spark, and its tables."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -26,7 +26,7 @@ _ITEMS_AT_ONCE = 1_000_000
 
 @dataclass(frozen=True)
 class SliceFile:
-    """A table of attributes, by its path or its name in messages, and what to group by; None: all that groups well."""
+    """Attribute table, by path or by its name in messages, and the attributes to group by; None: all suitable ones."""
 
     path: str
     asked: Sequence[Sequence[Attribute]] | None = None
@@ -34,12 +34,12 @@ class SliceFile:
 
 @dataclass(frozen=True, eq=False)
 class EvaluationRequest:
-    """Systems, measures and options of an evaluation. It is sent to executors."""
+    """Systems, measures and options of an evaluation. It is sent to the executors."""
 
     gold: str
     """Path of the gold."""
     systems: dict[str, str]
-    """Paths of the rankings by the system's name."""
+    """Paths of the rankings by system name."""
     asked: tuple[NamedMeasure, ...]
     resampling: Resampling | None
     baseline: str | None = None
@@ -70,7 +70,7 @@ class EvaluationRequest:
                 if option.from_gold and measure[option.name] is None:
                     cut = "" if measure.k is None else f"@{measure.k}"
                     raise UsageError(
-                        f"{asked.label} takes {option.name} from the whole gold, and a block has only some queries",
+                        f"{asked.label} computes {option.name} from the whole gold, but a block has only some queries",
                         expected=f"a value for {option.name}: {option.about}",
                         hint=f"For example: {measure.name}({option.name}=4){cut}",
                     )
@@ -95,7 +95,7 @@ def open_inputs(
     budget: Budget,
     temp: Path | None = None,
 ) -> Iterator[tuple[EvaluationRequest, list[ParquetTable]]]:
-    """Yield the request with its slices, and the tables in the order of a block's frames."""
+    """Yield the request with its slices, and the tables in the order of the frames of a block."""
     for path in (request.gold, *request.systems.values()):
         if exists(path) and not is_parquet(path):
             raise DataError(
@@ -120,7 +120,7 @@ def open_inputs(
 
 
 def _open_attributes(path: str, target: Path, budget: Budget, *, as_text: bool) -> ParquetTable:
-    """Open a table of attributes; a small one is sorted, so that sorted tables can be merged.
+    """Open an attribute table; a small one is sorted, so that sorted tables can be merged.
 
     ``as_text``: the ids of the other tables are text, and sorted as such.
     """

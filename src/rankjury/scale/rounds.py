@@ -1,7 +1,7 @@
 """Rounds over the scores of all blocks, whose results can be added in any order, and the report made from them.
 
 The first round surveys (ranges and sizes), the second tallies (sums and resamples), the third ranks differences. Sums
-are exact, so the report has the same values as one made from everything at once, to the last digit.
+are exact, so all values equal those of an evaluation without blocks, to the last digit.
 """
 
 from collections import Counter
@@ -47,18 +47,18 @@ Value = TypeVar("Value")
 
 @dataclass(frozen=True)
 class Panel:
-    """All queries, or a slice of them."""
+    """All queries, or one slice."""
 
     name: str
     note: str
     of: str
     """``queries`` or ``items`` for a slice; empty for all queries."""
     table: int = 0
-    """Which scores: those against the whole gold (0), or against a group of items."""
+    """Index of the scores: against the whole gold (0), or against a group of items."""
     attributes: int = 0
     definition: GroupDefinition | None = None
     what: str = ""
-    """The attribute, or the two, by which it is a slice."""
+    """The attribute, or the two, that define the slice."""
 
     @property
     def is_slice(self) -> bool:
@@ -76,7 +76,7 @@ class PanelScores:
 
 
 def make_panels(request: EvaluationRequest, found: BlockFindings) -> tuple[Panel, ...]:
-    """Return all queries, then the slices, some of which may be empty."""
+    """Return the panel of all queries, then those of the slices, some of which may be empty."""
     panels = [Panel("", "", "")]
     for number, (table, censuses) in enumerate(zip(request.attributes, found.censuses, strict=True)):
         wanted = table.asked or suitable_attributes_of(censuses)
@@ -94,7 +94,7 @@ def make_panels(request: EvaluationRequest, found: BlockFindings) -> tuple[Panel
 
 
 def panel_scores(request: EvaluationRequest, panels: Sequence[Panel], scored: BlockScores) -> Iterator[PanelScores]:
-    """Yield the scores of every panel's queries in a block, and of the others where slices are compared with them."""
+    """Yield the scores of every panel's queries in a block, and of the other queries if slices are compared to them."""
     table = cache(scored.table)
     attribute_rows = cache(lambda number: AttributeRows(scored.attributes(number)))
     for panel in panels:
@@ -112,13 +112,13 @@ def panel_scores(request: EvaluationRequest, panels: Sequence[Panel], scored: Bl
 
 @dataclass(frozen=True, eq=False)
 class Survey(Summable):
-    """Results of the first round by panel: of its queries, and of the others where it is compared with them."""
+    """Results of the first round by panel: of its queries, and of the other queries if compared with them."""
 
     outlines: tuple[Outline, ...]
     others: tuple[Outline, ...]
 
     def nonempty(self, panels: Sequence[Panel], request: EvaluationRequest) -> "tuple[tuple[Panel, ...], Survey]":
-        """Return panels and survey without the slices that have no query."""
+        """Return panels and survey without empty slices."""
         places = [place for place, outline in enumerate(self.outlines) if outline.size or not panels[place].is_slice]
         rest = tuple(panels[place] for place in places)
         groups = Counter((panel.what, panel.attributes) for panel in rest if panel.of == "queries")
@@ -131,13 +131,13 @@ class Survey(Summable):
 
 @dataclass(frozen=True, eq=False)
 class Tallies(Summable):
-    """Results of the second round by panel; for means without intervals only their spread."""
+    """Results of the second round by panel; for means without intervals only the spread."""
 
     tallies: tuple[Tally, ...]
     spreads: tuple[SquareSums, ...]
     others: tuple[SquareSums, ...]
     quantiles: tuple[QuantileSketch, ...]
-    """Of all queries, by column, where they are requested."""
+    """Of all queries, by column, if requested."""
 
 
 def survey(request: EvaluationRequest, panels: Sequence[Panel], scored: BlockScores) -> Survey:
@@ -153,7 +153,7 @@ def survey(request: EvaluationRequest, panels: Sequence[Panel], scored: BlockSco
 def tally(
     request: EvaluationRequest, panels: Sequence[Panel], found: Survey, scored: BlockScores, scores_per_column: int
 ) -> Tallies:
-    """Run the second round on a block; ``scores_per_column``: how many are kept for quantiles."""
+    """Run the second round on a block; ``scores_per_column``: the number kept for quantiles."""
     layout, resampling = request.layout, request.resampling
     signs = signs_for((len(panels) - 1) * (len(request.systems) - 1), resampling) if resampling else 0
     tallies, spreads, others = [], [], []
@@ -189,7 +189,7 @@ def rank_differences(blocks: Iterable[Sequence[SignedRanks]]) -> list[RankTotals
 
 
 def _compares_with_others(request: EvaluationRequest) -> bool:
-    """Return whether slices are compared with the other queries, which they are where there is no baseline."""
+    """Return whether slices are compared with the other queries: only without a baseline."""
     return request.baseline is None and request.resampling is not None
 
 
@@ -212,7 +212,7 @@ def run_rounds(
     rank: Callable[[Sequence[Panel], Survey], Iterable[Sequence[RankTotals]]],
     scores_per_column: int,
 ) -> Report:
-    """Run all rounds, and return the report, without scores of single queries, of which there may be too many.
+    """Run all rounds, and return the report, without per-query scores, which may be too many.
 
     Args:
         request: The systems and measures.

@@ -44,7 +44,7 @@ class TestFaults:
             self.read(frame=self.FRAME.select("clip", "void"))
 
     def test_no_groups_and_no_columns(self) -> None:
-        with pytest.raises(rankjury.UsageError, match=r"clips\.csv: no group was named"):
+        with pytest.raises(rankjury.UsageError, match=r"clips\.csv: no group was given"):
             self.read({})
         with pytest.raises(rankjury.UsageError, match="the group scene has no column"):
             self.read({"actors": "object", "scene": []})

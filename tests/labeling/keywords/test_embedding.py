@@ -62,7 +62,7 @@ def test_the_example_of_the_spec(method: str, text: str) -> None:
 @pytest.mark.parametrize("method", METHODS)
 def test_a_part_that_keywords_share_means_none_of_them(method: str) -> None:
     reasons = {lost.mapped.ngram: lost.reason for lost in one("cyclist entering ego lane", method).dropped}
-    assert reasons["lane"] == "'lane' is only a part, which opposite lane, lane change share"
+    assert reasons["lane"] == "'lane' is only a part that opposite lane, lane change share"
     assert "entering ego path, leaving ego path, behind ego share" in reasons["ego"]
 
 

@@ -56,7 +56,7 @@ class TestItems:
         told = r"clips\.csv: 1 query has no keyword in the selected groups .*: v4; expected a keyword .* every query"
         with pytest.raises(rankjury.DataError, match=told) as caught:
             gold_from_items(clips(), without="error")
-        assert "left out" not in str(caught.value)
+        assert "omitted" not in str(caught.value)
 
     @pytest.mark.parametrize("without", ["skip", "error"])
     def test_nobody_asks_for_anything(self, without: Any) -> None:
@@ -64,12 +64,12 @@ class TestItems:
             gold_from_items(clips().select(("object",)), pl.Series(["v3", "v4"]), without=without)
 
     def test_items_that_are_not_annotated(self) -> None:
-        told = r"clips\.csv: 2 queries are no annotated item: x, y; expected annotated items"
+        told = r"clips\.csv: 2 queries are not an annotated item: x, y; expected annotated items"
         with pytest.raises(rankjury.DataError, match=told):
             gold_from_items(clips(), pl.Series(["x", "v1", "y"]))
 
     def test_numbers_that_are_not_annotated(self) -> None:
-        with pytest.raises(rankjury.DataError, match="2 queries are no annotated item: 7, 8"):
+        with pytest.raises(rankjury.DataError, match="2 queries are not an annotated item: 7, 8"):
             gold_from_items(clips(), pl.Series([7, 8]))
 
     def test_an_item_twice(self) -> None:
@@ -138,18 +138,18 @@ class TestNotes:
 
     def test_who_was_left_out(self) -> None:
         (told,) = gold_from_items(clips()).notes()
-        assert told == "1 query has no keyword in the selected groups (everything would be relevant), left out: v4"
+        assert told == "1 query has no keyword in the selected groups (everything would be relevant), omitted: v4"
 
     def test_no_more_than_five_are_named(self) -> None:
         names = [f"t{n}" for n in range(8)]
         (told,) = gold_from_keywords(clips(), names, [[0], *([] for _ in names[1:])]).notes()
         assert told.startswith("7 queries have no keyword")
-        assert told.endswith("left out: t1, t2, t3, t4, t5 …")
+        assert told.endswith("omitted: t1, t2, t3, t4, t5 …")
 
     def test_save_those_told_of_before(self) -> None:
         held = gold_from_keywords(clips(), ["t1", "t2", "t3"], [[], [0], []])
         assert held.notes(["t1", "t3"]) == []
-        assert held.notes(["t1"])[0].endswith("left out: t3")
+        assert held.notes(["t1"])[0].endswith("omitted: t3")
 
 
 def test_a_gold_too_large_to_list_is_told_by_number(monkeypatch: pytest.MonkeyPatch) -> None:

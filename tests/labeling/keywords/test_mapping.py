@@ -119,7 +119,7 @@ def test_a_keyword_is_found_once(synonyms: Path) -> None:
     found = exact("a cyclist and a bike rider", synonyms)
     assert names(found) == ["bicyclist"]
     assert [(one.mapped.ngram, one.reason) for one in found.dropped] == [
-        ("cyclist", "found already, by 'bike rider' (1.00)")
+        ("cyclist", "already found by 'bike rider' (1.00)")
     ]
 
 
@@ -141,7 +141,7 @@ def test_one_name_in_two_groups_is_settled_openly() -> None:
     found = exact("stationary", vocabulary=both)
     assert [str(one) for one in found.keywords] == ["actor=stationary"]
     assert [(str(one.mapped.keyword), one.reason) for one in found.dropped] == [
-        ("ego=stationary", "'stationary' may as well mean actor=stationary (1.00)")
+        ("ego=stationary", "'stationary' is equally similar to actor=stationary (1.00)")
     ]
 
 
@@ -257,7 +257,7 @@ def test_an_empty_vocabulary_and_one_without_words() -> None:
     with pytest.raises(DataError, match="no keyword has a word"):
         map_texts(["x"], Vocabulary.of({"g": ["?", "-"]}))
     mapper = make_mapper(Vocabulary.of({"g": ["?", "bus"]}), MappingSettings())
-    assert mapper.notes == ("no text can mean 'g=?': there is no word in it",)
+    assert mapper.notes == ("'g=?' cannot be found in texts: no word in it",)
 
 
 def test_methods() -> None:

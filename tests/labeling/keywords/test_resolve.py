@@ -39,7 +39,7 @@ def test_equal_scores() -> None:
     earlier = settled(candidate(1, 3, 0, 0.6), candidate(0, 2, 1, 0.6))
     assert kept(earlier) == [("two", "0-2")] and "comes before it" in why(earlier)["1-3"]
     first = settled(candidate(0, 2, 3, 0.6), candidate(0, 2, 1, 0.6))
-    assert kept(first) == [("two", "0-2")] and "which the vocabulary has first" in why(first)["0-2"]
+    assert kept(first) == [("two", "0-2")] and "which is earlier in the vocabulary" in why(first)["0-2"]
 
 
 def test_what_does_not_overlap_stays_within_one_group_too() -> None:
@@ -49,14 +49,14 @@ def test_what_does_not_overlap_stays_within_one_group_too() -> None:
 def test_a_second_finding_takes_its_words() -> None:
     found = settled(candidate(0, 1, 0, 0.9), candidate(2, 4, 0, 0.8), candidate(3, 4, 1, 0.7))
     assert kept(found) == [("one", "0-1")]
-    assert why(found)["2-4"] == "found already, by '0-1' (0.90)"
+    assert why(found)["2-4"] == "already found by '0-1' (0.90)"
     assert why(found)["3-4"] == "overlaps '2-4', which comes nearer to one (0.80)"
 
 
 def test_a_shared_part_takes_no_words() -> None:
     found = settled(candidate(0, 1, 0, 0.9, sharing=(0, 1)), candidate(0, 2, 2, 0.6))
     assert kept(found) == [("four", "0-2")]
-    assert why(found) == {"0-1": "'0-1' is only a part, which one, two share"}
+    assert why(found) == {"0-1": "'0-1' is only a part that one, two share"}
 
 
 def test_the_beaten_are_told_of_those_that_stand() -> None:

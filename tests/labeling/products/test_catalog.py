@@ -279,12 +279,12 @@ def test_items_without_texts_stay_where_something_else_is_told(tmp_path: Path) -
     found = read(tmp_path, *items)
     assert found.ids.to_list() == ["B0", "B1", "B2", "B3", "B4", "B5"]
     assert found.notes[1:] == (
-        "6 of 8 items have no title, bullets or description, so that their other fields count alone: "
-        "B1, B2, B3, B4, B6 … (6 in all); left out, as they have none of those either: B6, B7",
+        "6 of 8 items have no title, bullets or description; only their other fields are used: "
+        "B1, B2, B3, B4, B6 … (6 in all); omitted, as they have no other fields either: B6, B7",
     )
     assert found.notes[0] == "1 of 8 prices could not be read: B0 (?)"
     assert read(tmp_path, *items[:2]).notes[1:] == (
-        "1 of 2 items have no title, bullets or description, so that their other fields count alone: B1",
+        "1 of 2 items have no title, bullets or description; only their other fields are used: B1",
     )
     assert read(tmp_path, items[5]).notes == ()
 

@@ -366,7 +366,7 @@ def test_a_catalogue_whose_categories_tell_nothing(tmp_path: Path) -> None:
     assert grades(labels) == {f"B{n:02}": 3 for n in range(0, 20, 4)}
     assert grades(labels, "q1") == {f"B{n:02}": 2 for n in range(1, 20, 4)}
     assert grades(labels, "q2") == {} and grades(labels, "q3") == {}
-    assert labels.notes[0] == "20 of 20 items have no category that tells them apart: titles were looked at"
+    assert labels.notes[0] == "20 of 20 items have no specific category: their titles were used"
 
 
 def test_a_catalogue_of_which_some_have_a_main_category_only(tmp_path: Path) -> None:
@@ -377,7 +377,7 @@ def test_a_catalogue_of_which_some_have_a_main_category_only(tmp_path: Path) -> 
     labels = labelled(tmp_path, [*bare, *whole, socks], "adidas running shoes")
     assert grades(labels) == {**{one["parent_asin"]: 2 for one in (*bare, *whole)}, "socks": 1}
     assert row(labels, "bare0")["category"] == "running shoes (title)"
-    assert labels.notes == ("7 of 13 items have no category that tells them apart: titles were looked at",)
+    assert labels.notes == ("7 of 13 items have no specific category: their titles were used",)
 
 
 def test_an_item_without_texts_is_graded_by_its_fields(tmp_path: Path) -> None:
@@ -454,7 +454,7 @@ def test_lines_hold_all_that_is_known(tmp_path: Path) -> None:
 
 
 def test_nothing_to_write(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="no item fits any query"):
+    with pytest.raises(DataError, match="no item matches any query"):
         write_labels(labelled(tmp_path, ITEMS, "zebra"), tmp_path / "l.jsonl")
 
 

@@ -252,7 +252,7 @@ class TestPins:
         pins_path(str(path)).write_text(json.dumps(form))
         assert check_pins(read_query_set(path)) == "pinned"
         put(changed(q2="jeans"), path)
-        with pytest.raises(DataError, match="which of them is not known"):
+        with pytest.raises(DataError, match="the changed queries are unknown"):
             check_pins(read_query_set(path))
 
     @pytest.mark.parametrize(

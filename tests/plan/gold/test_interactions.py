@@ -128,10 +128,10 @@ class TestSystems:
         check(outcome, WORLD, "x", {**lists, WORLD.users[-1]: []})
         n = len(lists)
         assert warned(
-            outcome, f"{n} recommendations are of items that the user has from training ({n} users), left out"
+            outcome, f"{n} recommendations are of training items of the user ({n} users), removed"
         )
-        assert warned(outcome, f"{n} recommendations are of items that the catalogue lacks ({n} users), left out")
-        assert warned(outcome, f"1 user is recommended nothing: {WORLD.users[-1]}")
+        assert warned(outcome, f"{n} recommendations are of items outside the catalogue ({n} users), removed")
+        assert warned(outcome, f"1 user is without recommendations: {WORLD.users[-1]}")
         assert warned(outcome, "1 user of the recommendations has nothing held out in test")
 
     def test_factors(self, folder: Path) -> None:
@@ -179,7 +179,7 @@ class TestSystems:
         }
         check(outcome, WORLD, "own", lists)
         got = "get the most popular items" if fallback == "popularity" else "get nothing, and score 0"
-        assert warned(outcome, f"not known to the model, and {got}")
+        assert warned(outcome, f"unknown to the model, and {got}")
         assert outcome.report.sections_of(SystemFacts)["own"]["users"]["cold"] == cold
 
     @pytest.mark.parametrize("keys", [{}, {"catalogue": '"train"'}, {"candidates": "{ sampled = 3 }"}])

@@ -83,7 +83,7 @@ class TestLogs:
     def test_seconds_and_milliseconds(self, rankjury: Rankjury, mixed: int) -> None:
         put("ratings.csv", "\n".join([HEADER, *LINES[:AT], *(f"{line}000" for line in LINES[AT : AT + mixed])]) + "\n")
         seconds, others = f"{AT} in seconds (first ", f"{mixed} in milliseconds (first "
-        check_failure(run(rankjury), 3, "timestamp is of several kinds", seconds, others, f"at ratings.csv:{AT + 2})")
+        check_failure(run(rankjury), 3, "timestamp is of several types", seconds, others, f"at ratings.csv:{AT + 2})")
 
     def test_milliseconds_alone_are_fine(self, rankjury: Rankjury) -> None:
         put("ratings.csv", "\n".join([HEADER, *(f"{line}000" for line in LINES)]) + "\n")
@@ -115,7 +115,7 @@ class TestLogs:
 
     def test_no_times(self, rankjury: Rankjury) -> None:
         put("ratings.csv", "\n".join(line.rpartition(",")[0] for line in [HEADER, *LINES]) + "\n")
-        check_failure(run(rankjury), 3, "the log has no times", "Works without: random")
+        check_failure(run(rankjury), 3, "the log has no times", "Kinds without times: random")
         assert run(rankjury, split='{ kind = "random" }').code == 0
 
     def test_an_empty_window(self, rankjury: Rankjury) -> None:
@@ -142,7 +142,7 @@ class TestLogs:
         put("movies.csv", "movieId,title\n1,A\n2,B\n")
         outcome = run(rankjury, items='"movies.csv"')
         assert warned(outcome, f"{len(WORLD.items) - 2} items of the log are not in the file of items")
-        assert warned(outcome, "of items that the catalogue lacks: candidates of those users alone")
+        assert warned(outcome, "of items outside the catalogue: candidates of those users only")
 
     def test_a_catalogue_of_other_items(self, rankjury: Rankjury) -> None:
         """All candidates would be right: 0.94 of nDCG for popularity, with a warning."""
@@ -273,8 +273,8 @@ class TestRecommendations:
     def test_scores_of_strangers_are_counted(self, rankjury: Rankjury) -> None:
         put("own.csv", "user,item,score\n1,2,3\n1,film,4\nzoe,2,1\n")
         outcome = run(rankjury, recommender("scores", path="own.csv"))
-        assert warned(outcome, "1 user is not in the log, and left aside")
-        assert warned(outcome, "1 item is not in the log, and left aside")
+        assert warned(outcome, "1 user is not in the log, and ignored")
+        assert warned(outcome, "1 item is not in the log, and ignored")
 
     def test_a_matrix(self, rankjury: Rankjury) -> None:
         users = sorted({row[0] for row in WORLD.rows})
@@ -296,8 +296,8 @@ class TestRecommendations:
         seen = next(iter(WORLD.history[user]))
         put("x.trec", f"{user} Q0 {seen} 1 3 x\n{user} Q0 strange 2 2 x\n{user} Q0 {WORLD.candidates(user)[0]} 3 1 x\n")
         outcome = run(rankjury, 'systems.p = "x.trec"\n')
-        assert warned(outcome, "1 recommendation is of items that the user has from training (1 user), left out")
-        assert warned(outcome, "1 recommendation is of items that the catalogue lacks (1 user), left out")
+        assert warned(outcome, "1 recommendation is of training items of the user (1 user), removed")
+        assert warned(outcome, "1 recommendation is of items outside the catalogue (1 user), removed")
         assert warned(outcome, f"{len(WORLD.users) - 1} users are recommended nothing")
 
     def test_lists_of_nobody(self, rankjury: Rankjury) -> None:

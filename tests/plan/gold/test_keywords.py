@@ -144,7 +144,7 @@ class TestSelect:
         """A keyword of another group is no keyword of the query; one that has no other is left out."""
         outcome = ran(folder, WITH_TEXTS, 'gold.select = ["act", "place"]\n', system=ON_TEXTS)
         assert asked(outcome) == {"t1": {"turning"}, "t3": {"city"}}
-        assert warned(outcome, "1 query has no keyword in the selected groups", "left out: t2")
+        assert warned(outcome, "1 query has no keyword in the selected groups", "omitted: t2")
         assert outcome.report.needed_section(Keywords)["without_keywords"] == ["t2"]
 
     def test_none_is_all(self, folder: Path) -> None:
@@ -324,7 +324,7 @@ class TestKeywordsOfTexts:
         assert asked(outcome) == {"t1": {"car"}} and outcome.report.needed_section(Keywords)["unmapped"] == ["t2"]
         told = [warning for warning in outcome.report.warning_lines if "t2" in warning]
         assert told == [
-            "1 text maps to no keyword by exact, left out: t2 "
+            "1 text maps to no keyword by exact, omitted: t2 "
             "(rankjury keywords TEXT --vocabulary clips.csv --method exact shows why)"
         ], "told once"
 

@@ -411,7 +411,7 @@ class TestTimes:
 
     def test_with_and_without_a_zone(self, tmp_path: Path) -> None:
         path = written(tmp_path, "log.csv", self.HEAD + "1,2,2020-01-01T00:00:00+05:00\n1,3,2020-01-01 00:00:00\n")
-        with pytest.raises(DataError, match=r"of several kinds: 1 as dates .* 1 as dates with a time zone"):
+        with pytest.raises(DataError, match=r"of several types: 1 as dates .* 1 as dates with a time zone"):
             read_log(path)
 
 

@@ -80,7 +80,7 @@ def with_strangers() -> tuple[Log, Log, SideFeatures]:
 
 
 def test_users_without_training_interactions_are_scored_by_their_attributes() -> None:
-    """They were not known to the model, and got the most popular items though their attributes were there."""
+    """They were unknown to the model, and got the most popular items though their attributes were there."""
     log, train, features = with_strangers()
     users, items = all_of(log)
     model = fitted("fm", train, features, iterations=60, samples=30)

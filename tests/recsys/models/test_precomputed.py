@@ -64,8 +64,8 @@ def test_scores_of_every_form(settings: dict[str, str]) -> None:
         [3, 1, nothing, 0],
     ]
     assert [note.partition(": ")[2] for note in model.notes()] == [
-        "1 user is not in the log, and left aside",
-        "1 item is not in the log, and left aside",
+        "1 user is not in the log, and ignored",
+        "1 item is not in the log, and ignored",
     ]
 
 
@@ -119,14 +119,14 @@ def test_what_is_wrong_with_a_table_is_named() -> None:
     Path("twice.csv").write_text("user,item,score\nu01,i01,1\nu02,i02,4\nu01,i01,2\n")
     with pytest.raises(DataError, match="duplicate item 'i01' for user 'u01'"):
         read("scores", path="twice.csv")
-    with pytest.raises(UsageError, match="is a table, which has ids"):
+    with pytest.raises(UsageError, match="is a table, which already contains ids"):
         read("scores", path="scores.csv", **IDS)
 
 
 def test_settings_that_are_missing() -> None:
     with pytest.raises(UsageError, match="path is not given; expected path = FILE"):
         read("scores")
-    with pytest.raises(UsageError, match="holds no ids of its users; expected users = FILE, an id a line"):
+    with pytest.raises(UsageError, match="has no ids of users; expected users = FILE, one id per line"):
         read("scores", path="scores.npy")
     with pytest.raises(UsageError, match="item_factors is not given"):
         np.savez("f.npz", user=SCORES, user_ids=np.array(USERS))

@@ -127,7 +127,7 @@ class TestTheBest:
             return tune_model(replace(one, make=lambda params: Knowing(params)), resampling=QUICK)
 
         assert made("popularity").estimates[0].mean != made("nothing").estimates[0].mean
-        assert made("nothing").trials[0].notes == ("1 user is not known to the model, and gets nothing, and scores 0",)
+        assert made("nothing").trials[0].notes == ("1 user is unknown to the model, and gets nothing, and scores 0",)
 
 
 class TestNoLeak:

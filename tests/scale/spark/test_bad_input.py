@@ -58,7 +58,7 @@ def test_pairs_that_stand_in_two_files(spark: "SparkSession", rankjury: Rankjury
     assert outcome.code == 3 and outcome.out == ""
     first, *files = outcome.err.splitlines()
     assert first.startswith("error: run: duplicate item '") and " for query '3'; expected" in first
-    assert first.endswith("Keep the highest of them with --duplicates max.")
+    assert first.endswith("Use --duplicates max to keep the highest.")
     assert files == ["  in run/1.parquet", "  in run/2.parquet"]
     by_its_reader = rankjury("evaluate", "gold.parquet", by_spark(folder, "run"), *ON_SPARK)
     assert by_its_reader.err.splitlines()[1:] == [f"  in {folder}/run/1.parquet", f"  in {folder}/run/2.parquet"]
@@ -100,12 +100,12 @@ def test_what_is_told_before_anything_is_read(spark: "SparkSession", rankjury: R
     told(3, "twice.parquet: several columns are called 'score'", run=by_spark(folder, "twice.parquet"))
     told(
         2,
-        "--duplicates first on Spark, where rows have no order; expected error or max",
+        "--duplicates first is impossible on Spark: rows have no order; expected error or max",
         more=("--duplicates", "first"),
     )
-    told(2, "breaks ties by the order of rows, and on Spark they have none", more=("--ties", "order"))
+    told(2, "which is undefined on Spark", more=("--ties", "order"))
     told(2, "coverage@10 needs all lists at once", more=("-m", "coverage@10"))
-    told(3, "run: the folder exists already", more=("--per-query", "run"))
+    told(3, "run: the folder already exists", more=("--per-query", "run"))
 
 
 def test_tables_that_do_not_belong_together(spark: "SparkSession", rankjury: Rankjury) -> None:

@@ -156,7 +156,7 @@ def test_every_querys_scores(spark: "SparkSession", study: Study, tmp_path: Path
 
 def test_what_is_there_is_not_written_over(spark: "SparkSession", study: Study, tmp_path: Path) -> None:
     (tmp_path / "mine.txt").touch()
-    with pytest.raises(DataError, match="the folder exists already; expected a new folder"):
+    with pytest.raises(DataError, match="the folder already exists; expected a new folder"):
         on_spark(spark, study, per_query=tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["mine.txt"]
     with pytest.raises(UsageError, match=r"scores\.csv: Spark writes Parquet, not \.csv"):

@@ -1,7 +1,7 @@
 """Keyword annotations: the vocabulary, the keywords of each item as bits, and the reader of annotation tables.
 
-A cell may hold several values split by a separator, or a list. A column of true and false (or yes and no) is one
-keyword, named like the column, of the rows where it is true.
+A cell may contain several values split by a separator, or a list. A column of true and false (or yes and no) is one
+keyword, named like the column, of the rows that are true.
 """
 
 import json
@@ -26,7 +26,7 @@ from rankjury.retrieval.embedding.corpus import Corpus
 
 @dataclass(frozen=True, order=True)
 class Keyword:
-    """A word or phrase within its group; the same word in two groups is two keywords."""
+    """Word or phrase within its group; the same word in two groups is two keywords."""
 
     group: str
     name: str
@@ -37,7 +37,7 @@ class Keyword:
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """Keywords by number: sorted by group (in the order in which groups were named), then by name."""
+    """Keywords by number: sorted by group (in input order), then by name."""
 
     keywords: tuple[Keyword, ...]
     source: str = field(default="vocabulary", compare=False)
@@ -109,7 +109,7 @@ WORD_BITS = 64
 
 @dataclass(frozen=True, eq=False)
 class Annotations:
-    """Keyword numbers of each item, ascending (CSR: those of row i are ``starts[i]:starts[i + 1]``)."""
+    """Keyword numbers of each item, ascending (CSR: row i has ``starts[i]:starts[i + 1]``)."""
 
     ids: pl.Series
     vocabulary: Vocabulary
@@ -183,7 +183,7 @@ class Annotations:
 
 SEPARATOR = "|"
 NO_VALUE = ("", "n/a", "nan", "null")
-"""Cells that mean no value, in any case of letters."""
+"""Cells that mean no value, ignoring case."""
 _TRUE = ("true", "yes")
 _FLAGS = ({"0", "1"}, {"0.0", "1.0"}, {"t", "f"}, {"y", "n"}, {"on", "off"})
 """Pairs of values that may mean true and false."""
@@ -204,7 +204,7 @@ def read_annotations(
 ) -> Annotations:
     """Read a CSV, TSV, JSONL or Parquet table.
 
-    ``groups``: the columns of each; None: every column but that of the ids is a group of its own.
+    ``groups``: the columns of each; None: every column except the id column is a group.
     """
     frame, ids = read_attributes(str(given), "item", id_column=id_column, as_written=True)
     with guard_reading(str(given), "annotations"):
@@ -262,13 +262,13 @@ def _read_ids(frame: pl.DataFrame, column: str, source: str) -> pl.Series:
             f"duplicate id {duplicate!r} in rows {first + 1:,} and {second + 1:,} ({repeats} an id)",
             where=source,
             expected="each item once",
-            hint="Several values of one item go into one cell, split by a separator.",
+            hint="Put several values of one item into one cell, split by a separator.",
         )
     return ids
 
 
 def _is_no_text(dtype: pl.DataType) -> bool:
-    """Return whether values of this type cannot be cast to texts."""
+    """Return whether values of this type cannot be cast to text."""
     return dtype.is_nested() or dtype in (pl.Binary, pl.Object, pl.Duration)
 
 
@@ -280,7 +280,7 @@ def _columns_of(frame: pl.DataFrame, id_column: str, groups: Groups | None, sour
         return {name: (name,) for name in known}
     columns = {group: (names,) if isinstance(names, str) else tuple(names) for group, names in groups.items()}
     if not columns:
-        raise UsageError("no group was named", where=source, expected="at least one group with its columns")
+        raise UsageError("no group was given", where=source, expected="at least one group with its columns")
     for group, names in columns.items():
         if not names:
             raise UsageError(f"the group {group} has no column", where=source, expected="at least one column")
@@ -343,7 +343,7 @@ def _odd_keywords(vocabulary: Vocabulary) -> Iterator[str]:
                 yield f"{group}: {', '.join(same)} differ in case only, and are different keywords"
         if set(names) in _FLAGS:
             both = " and ".join(sorted(names))
-            yield f"{group}: {both} are keywords of their own; where they mean no and yes, write false and true"
+            yield f"{group}: {both} are separate keywords; if they mean no and yes, write false and true"
 
 
 def _separators(cells: Iterable[pl.Series], separator: str) -> Iterator[str]:

@@ -1,8 +1,8 @@
-"""Keyword predicates as gold: an item is relevant if it has the keywords that the query asks for.
+"""Keyword predicates as gold: an item is relevant if it has the keywords of the query.
 
-Queries are items themselves (their keywords are asked for, and they are not relevant to themselves), or anything with a
-list of keywords, such as texts that were mapped onto the vocabulary. A keyword is a row of bits over the items, and the
-rows of a query are combined whole; queries with the same keywords are looked up once.
+Queries are items themselves (which are excluded from their own relevant items), or anything with a list of keywords,
+such as texts mapped to the vocabulary. A keyword is a row of bits over the items, and queries are evaluated by bit
+operations on rows; queries with the same keywords are evaluated once.
 """
 
 import re
@@ -24,7 +24,7 @@ from rankjury.evaluation.shared_ids import IdSample, SharedIds, no_item_in_commo
 from rankjury.labeling.keywords.annotations import WORD_BITS, Annotations, Bits
 
 MOST_LISTED = 5_000_000
-"""Maximum number of relevant items that are listed; beyond it they are counted and looked up."""
+"""Maximum number of listed relevant items; above it, they are counted and looked up on demand."""
 _PAIRS_AT_ONCE = 1 << 19
 _WORDS_AT_ONCE = 1 << 16
 _NAMED = 5
@@ -49,7 +49,7 @@ class KeywordMatch:
     at_least: int | None = None
     """None: all of them."""
     graded: bool = False
-    """Grades are the share of the keywords that an item has, instead of 1."""
+    """Grades are the share of the query's keywords that an item has, instead of 1."""
 
     def __str__(self) -> str:
         if self.graded:
@@ -76,7 +76,7 @@ class KeywordMatch:
 class Predicates:
     """Queries with their keywords (CSR), over annotated items.
 
-    A query without a keyword is met by every item.
+    A query without keywords matches every item.
     """
 
     annotations: Annotations
@@ -108,7 +108,7 @@ class Predicates:
         return [every[query] for query in first.tolist()], np.array(which, dtype=np.int64)
 
     def met_by(self, rows: Ints, items: Ints) -> Ints:
-        """Return for pairs of query row and item row how many of the query's keywords the item has."""
+        """Return for pairs of query row and item row the number of the query's keywords that the item has."""
         starts, at = gathered(self.starts, rows)
         has = self.annotations.have(np.repeat(items, np.diff(starts)), self.codes[at])
         total = np.concatenate(([0], np.cumsum(has)))
@@ -136,7 +136,7 @@ class Predicates:
                 counts[of_set[members] + level] = np.bitwise_count(bits).sum(axis=1, dtype=np.int64)
         starts, at = gathered(of_set, which)
         numbers, grades = counts[at], np.concatenate([np.empty(0), *grades_of_sets])[at]
-        if self.own is not None:  # an item has all keywords of its own: it is of the best grade
+        if self.own is not None:  # an item has all of its own keywords, so it has the best grade
             numbers[starts[:-1][self.own >= 0]] -= 1
         return Runs(starts, grades, numbers)
 
@@ -188,7 +188,7 @@ class Predicates:
             grades[first:last] = self.grades_of(rows[at[first:last]], items[first:last])
         relevant = np.flatnonzero(grades)
         pairs = rows[at[relevant]] * len(self.annotations) + items[relevant]
-        order = relevant[np.unique(pairs, return_index=True)[1]]  # by query; duplicates of a ranking are here once
+        order = relevant[np.unique(pairs, return_index=True)[1]]  # by query, without duplicates of the ranking
         starts = np.concatenate(([0], np.cumsum(np.bincount(rows[at[order]], minlength=len(self)))))
         listed = starts.astype(np.int64), ranking.items.gather(at[order]), grades[order]
         return Gold(self.queries, *listed, complete=True, counted=self.levels, source=self.source)
@@ -262,7 +262,7 @@ class KeywordGold:
     def notes(self, known: Sequence[str] = ()) -> list[str]:
         """Return notes on skipped queries, except known ones."""
         skipped = [query for query in self.skipped if query not in set(known)]
-        return [_format_skipped(skipped, ", left out")] if skipped else []
+        return [_format_skipped(skipped, ", omitted")] if skipped else []
 
 
 @check_arguments
@@ -274,9 +274,9 @@ def keyword_gold(
     groups: Sequence[str] = (),
     without: WithoutKeywords = "skip",
 ) -> Gold:
-    """Return the items with the keywords that each query asks for; without ``queries`` the items are the queries.
+    """Return the items with the keywords of each query as gold; without ``queries``, the items are the queries.
 
-    ``match``: all, any, at-least-2 (3 …) or graded. ``groups`` are those that count; none named: all.
+    ``match``: all, any, at-least-2 (3 …) or graded. ``groups`` are the relevant groups; empty: all.
     """
     counted = annotations.select(tuple(groups)) if len(groups) else annotations
     if queries is None:
@@ -302,7 +302,9 @@ def gold_from_items(
     rows = np.arange(len(annotations)) if wanted is None else annotations.rows_of(wanted)
     if (rows < 0).any():
         unknown = wanted.filter(pl.Series(rows < 0)) if wanted is not None else annotations.ids[:0]
-        problem = f"{plural(len(unknown), 'query is', 'queries are')} no annotated item: {join_names(unknown, _NAMED)}"
+        problem = (
+            f"{plural(len(unknown), 'query is', 'queries are')} not an annotated item: {join_names(unknown, _NAMED)}"
+        )
         raise DataError(problem, where=annotations.source, expected="annotated items")
     starts, at = gathered(annotations.starts, rows)
     ids, codes = annotations.ids.gather(rows), annotations.codes[at]

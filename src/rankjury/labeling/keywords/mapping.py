@@ -1,6 +1,6 @@
-"""Keyword mapping: the n-grams of a text are mapped onto a fixed vocabulary by one of several methods.
+"""Keyword mapping: maps the n-grams of a text to a fixed vocabulary by one of several methods.
 
-A method (``Mapper``) finds candidates: n-grams that are near a keyword, with a score. Overlaps and duplicates are
+A method (``Mapper``) finds candidates: n-grams that are similar to a keyword, with a score. Overlaps and duplicates are
 resolved in one place for all methods (``resolve_candidates``). Each keyword of the result has its n-gram, score and
 method; each dropped candidate has the reason.
 """
@@ -27,11 +27,11 @@ class MappedKeyword(Record):
 
     keyword: Keyword
     ngram: str
-    """The words of the text, as they were compared."""
+    """The compared words of the text."""
     score: float
     method: str
     spelling: str = ""
-    """What the n-gram was compared with: the keyword's name, or a phrase that means it."""
+    """The matched spelling: the keyword's name or a synonym."""
 
     def to_json(self) -> dict[str, Any]:
         names = ("ngram", "score", "method", "spelling")
@@ -58,7 +58,7 @@ class Extraction(Record):
     mapped: tuple[MappedKeyword, ...]
     dropped: tuple[DroppedKeyword, ...] = ()
     nearest: tuple[MappedKeyword, ...] = ()
-    """Of a text without keywords: what came nearest, though not near enough (``add_nearest``)."""
+    """Nearest keywords below the threshold, for a text without keywords (``add_nearest``)."""
 
     @property
     def keywords(self) -> tuple[Keyword, ...]:
@@ -89,16 +89,16 @@ class MappingSettings:
     method: str = "exact"
     model: str = "wordllama"
     threshold: float | None = None
-    """The score that an n-gram must exceed; None is the method's default. Literal matches always count."""
+    """Score that an n-gram must exceed; None: the method's default. Literal matches always count."""
     synonyms: str | Path | None = None
     ngrams: tuple[int, int] = (1, 3)
     diversity: float | None = None
-    """Let KeyBERT's MMR choose keywords for each text first, from 0 (by similarity alone) to 1 (by difference alone).
+    """Diversity of KeyBERT's MMR, which chooses keywords per text first: 0 (similarity only) to 1 (diversity only).
 
     None is Algorithm 1 of the driving protocol: each n-gram is compared with the whole vocabulary.
     """
     chosen: int = 12
-    """The number of spellings that MMR chooses for a text, where there is a diversity."""
+    """Number of spellings that MMR chooses for a text, with a diversity."""
 
     def __post_init__(self) -> None:
         low, high = self.ngrams
@@ -109,7 +109,7 @@ class MappingSettings:
             raise UsageError(f"a threshold of {self.threshold:g}", where="keywords", expected="0 to 1")
         if self.diversity is not None and self.method != "keybert":
             found = f"a diversity for the method {self.method}"
-            raise UsageError(found, where="keywords", expected="the method keybert, whose MMR it is for")
+            raise UsageError(found, where="keywords", expected="the method keybert, which uses it for MMR")
         if self.diversity is not None and not 0 <= self.diversity <= 1:
             raise UsageError(f"a diversity of {self.diversity:g}", where="keywords", expected="0 to 1")
         if self.chosen < 1:
@@ -118,7 +118,7 @@ class MappingSettings:
 
 @dataclass(frozen=True)
 class Candidate:
-    """Words ``start`` to ``end`` of a text that are near a keyword."""
+    """Words ``start`` to ``end`` of a text that match a keyword."""
 
     start: int
     end: int
@@ -128,20 +128,20 @@ class Candidate:
     ngram: str
     spelling: str
     beaten: "tuple[Candidate, ...]" = field(default=(), compare=False)
-    """Other keywords that are near to the same words, with lower scores."""
+    """Other keywords that match the same words, with lower scores."""
     sharing: tuple[int, ...] = ()
-    """Keywords that have these words in common, so that they mean none of them."""
+    """Keywords that share these words, so that the words identify none of them."""
     literal: bool = False
-    """The words are a name or a synonym of the keyword, so that no comparison of vectors may take them away."""
+    """The words are a name or a synonym of the keyword, so that they are always kept."""
 
 
 class Mapper(Protocol):
     """A mapping method: finds candidates; it does not resolve overlaps."""
 
     about: str
-    """A line for people."""
+    """One-line description."""
     threshold: float
-    """The threshold in force: as requested, or the method's default."""
+    """The threshold used: as requested, or the method's default."""
     notes: tuple[str, ...]
     """Warnings about the vocabulary and its synonyms."""
 
@@ -177,9 +177,9 @@ def map_texts(
 ) -> list[Extraction]:
     """Return the keywords of each text.
 
-    ``groups`` are those that count: n-grams are mapped onto the whole vocabulary, and what is of another group is
-    dropped, so that night is not taken for the nearest kind of vehicle. ``mapper`` is for one that was made before.
-    ``progress`` is called with how many steps are done, and of how many.
+    ``groups`` are the selected ones: n-grams are mapped to the whole vocabulary, and keywords of other groups are
+    dropped, so that night is not mapped to the most similar kind of vehicle. ``mapper`` is an existing one to reuse.
+    ``progress`` is called with the number of steps done and their total.
     """
     if isinstance(texts, str):
         raise UsageError(f"the texts are the text {texts!r}", expected=f"a list: [{texts!r}]")
@@ -200,7 +200,7 @@ def map_texts(
 def add_nearest(
     extraction: Extraction, mapper: Mapper, vocabulary: Vocabulary, method: str, groups: Sequence[str] | None = None
 ) -> Extraction:
-    """Add the nearest keywords of these groups to a text without keywords; return others unchanged."""
+    """Add the nearest keywords of these groups to an extraction without keywords; return others unchanged."""
     if extraction.mapped:
         return extraction
     candidates = mapper.nearest(extraction.text, len(vocabulary))
@@ -215,9 +215,9 @@ def resolve_candidates(
     """Keep candidates best first: literal matches, then the higher score, the longer n-gram, the earlier n-gram, the
     vocabulary's order.
 
-    A candidate whose words are taken, in part or whole, is dropped; so is one whose keyword is there already, though
-    its words are taken then; so is a part that several keywords share. Of what is left, keywords of groups that are not
-    among ``groups`` are dropped as well.
+    A candidate is dropped if its words overlap those of a kept one, if its keyword was already found (its words are
+    then used up), or if it is a part that several keywords share. Of the remaining keywords, those of groups outside
+    ``groups`` are dropped as well.
     """
     winners: list[Candidate] = []
     best: dict[int, Candidate] = {}
@@ -227,14 +227,14 @@ def resolve_candidates(
         if rival.sharing:
             names = [vocabulary.keywords[number].name for number in rival.sharing]
             shown = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
-            dropped.append((rival, f"{rival.ngram!r} is only a part, which {shown} share"))
+            dropped.append((rival, f"{rival.ngram!r} is only a part that {shown} share"))
         elif winner is not None:
             dropped.append((rival, _overlapping(rival, winner, vocabulary)))
         else:
             winners.append(rival)
             earlier = best.setdefault(rival.number, rival)
             if earlier is not rival:
-                dropped.append((rival, f"found already, by {earlier.ngram!r} ({earlier.score:.2f})"))
+                dropped.append((rival, f"already found by {earlier.ngram!r} ({earlier.score:.2f})"))
     dropped += _beaten(best, vocabulary)
     for number, candidate in list(best.items()):
         group = vocabulary.keywords[number].group
@@ -279,7 +279,7 @@ def _overlapping(candidate: Candidate, winner: Candidate, vocabulary: Vocabulary
     if winner.number == candidate.number:
         return f"found by {winner.ngram!r} ({winner.score:.2f}), which it overlaps"
     if winner.score > candidate.score:
-        how = f"comes nearer to {name} ({winner.score:.2f})"
+        how = f"is more similar to {name} ({winner.score:.2f})"
     elif winner.literal and not candidate.literal:
         how = f"is a literal match of {name}"
     elif winner.end - winner.start > candidate.end - candidate.start:
@@ -287,18 +287,18 @@ def _overlapping(candidate: Candidate, winner: Candidate, vocabulary: Vocabulary
     elif winner.start < candidate.start:
         how = f"comes before it, and means {name}"
     else:
-        how = f"may as well mean {name}, which the vocabulary has first"
+        how = f"is equally similar to {name}, which is earlier in the vocabulary"
     return f"overlaps {winner.ngram!r}, which {how}"
 
 
 def _beaten(best: dict[int, Candidate], vocabulary: Vocabulary) -> Iterator[tuple[Candidate, str]]:
-    """Yield keywords that were beaten by another for the same words."""
+    """Yield keywords with a lower score than another one for the same words."""
     for winner in best.values():
         for candidate in winner.beaten:
             if candidate.number not in best:
                 mine, other = vocabulary.keywords[winner.number], vocabulary.keywords[candidate.number]
                 name = mine.name if mine.name != other.name else str(mine)
-                how = "is nearer to" if winner.score > candidate.score else "may as well mean"
+                how = "is more similar to" if winner.score > candidate.score else "is equally similar to"
                 yield candidate, f"{winner.ngram!r} {how} {name} ({winner.score:.2f})"
 
 

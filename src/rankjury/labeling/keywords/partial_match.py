@@ -1,7 +1,7 @@
-"""Partial matches: which of a query's keywords each result has and lacks.
+"""Partial matches: which keywords of its query each result has and lacks.
 
-Also which keyword is missed most and what results have instead, and whether wrong results resemble the query item in
-keywords that do not count.
+Also the keyword that is missed most and what results have instead, and whether wrong results resemble the query item in
+keywords outside of the selected groups.
 """
 
 from collections.abc import Collection, Iterator
@@ -74,10 +74,10 @@ class MissedKeyword(Record):
     queries: int
     """Queries with this keyword."""
     results: int
-    """Results of these queries; for a group, once for each keyword."""
+    """Results of these queries; for a group, once per keyword."""
     lacking: int
     group: str = ""
-    """Of a keyword."""
+    """Group of the keyword."""
     instead: tuple[Substitute, ...] = ()
     """Other keywords of the group that these results have, most frequent first."""
 
@@ -88,7 +88,7 @@ class MissedKeyword(Record):
 
 @dataclass(frozen=True)
 class LookAlike(Record):
-    """A result with a high score that lacks keywords of the query."""
+    """Result with a high score that lacks keywords of the query."""
 
     query: str
     item: str
@@ -98,16 +98,16 @@ class LookAlike(Record):
 
 @dataclass(frozen=True)
 class ContextSimilarity(Record):
-    """Mean share of the query item's other keywords (of groups that do not count) that items have."""
+    """Mean share of the query item's other keywords (outside the selected groups) that items have."""
 
     json_keys = MappingProxyType({"relevant": "relevant_results", "others": "other_results", "anything": "any_item"})
 
     relevant: float | None
-    """Results that are relevant."""
+    """Over relevant results."""
     others: float | None
-    """Results that are not."""
+    """Over results that are not relevant."""
     anything: float
-    """Any item."""
+    """Over all items."""
     groups: tuple[str, ...]
 
 
@@ -131,17 +131,17 @@ class PartialMatches(Section):
     threshold: float | None
     results: ResultCounts
     keywords: tuple[MissedKeyword, ...]
-    """By how many results lack it, most first."""
+    """Sorted by the number of results that lack it, most first."""
     groups: tuple[MissedKeyword, ...]
     queries: tuple[QueryMatches, ...]
     alike: ContextSimilarity | None = None
-    """Of queries that are items with other keywords than those that count."""
+    """For queries that are items with keywords outside of the selected groups."""
     look_alikes: tuple[LookAlike, ...] = ()
-    """Of those that are not relevant, the results that score highest."""
+    """The results with the highest scores that are not relevant."""
     not_annotated: int = 0
-    """How many results are not annotated."""
+    """Number of results without annotations."""
     unknown: tuple[str, ...] = ()
-    """Those results."""
+    """Ids of these results."""
 
     def summary(self, report: "Report", system: str | None) -> Iterator[str]:
         """Yield the share of the results that have all keywords of their query, and the keyword missed most."""
@@ -162,9 +162,9 @@ class PartialMatches(Section):
 
 @dataclass(frozen=True, eq=False)
 class _ResultPairs:
-    """Results as arrays, and as ``frame``: each with its query's row, its item's row (−1: not annotated), and matches.
+    """Results as arrays, and as ``frame``: each with the rows of query and item (−1: not annotated), and matches.
 
-    The keywords that result i's query asks for are ``wanted[starts[i]:starts[i + 1]]``.
+    The keywords of the query of result i are ``wanted[starts[i]:starts[i + 1]]``.
     """
 
     frame: pl.DataFrame
@@ -187,10 +187,10 @@ def partial_matches(
     kept: Collection[str] = (),
     ties: TieRule = "id",
 ) -> PartialMatches:
-    """Return the partial matches of the first k results; results below the threshold are not shown.
+    """Return the partial matches of the first k results; results below the threshold are omitted.
 
-    ``everything`` holds the keywords of all groups, where only some of them count. Of many queries only some are kept
-    one by one: the first by id, and those of ``kept``. ``ties`` says how equal scores are ordered.
+    ``everything`` has the keywords of all groups, if only some are selected. With many queries only some are stored:
+    the first by id, and those of ``kept``. ``ties`` is the order of equal scores.
     """
     if threshold is not None:
         require_scores(ranking)
@@ -233,7 +233,7 @@ def _pairs(predicates: Predicates, frame: pl.DataFrame, k: int, threshold: float
 
 
 def _keywords(predicates: Predicates, pairs: _ResultPairs) -> Iterator[MissedKeyword]:
-    """Yield every keyword of a query."""
+    """Yield the missed counts of every keyword of the queries."""
     vocabulary = predicates.annotations.vocabulary
     size = len(vocabulary)
     result = np.repeat(np.arange(pairs.query.size), np.diff(pairs.starts))
@@ -290,7 +290,9 @@ def _query_matches(
     by_query = np.argsort(pairs.query, kind="stable")
     bounds = np.searchsorted(pairs.query[by_query], np.arange(len(predicates) + 1))
     items, ranks, scores = (pairs.frame[name].to_list() for name in (ITEM, "rank", SCORE))
-    relevant = predicates.levels.counts[predicates.levels.starts[:-1]]  # of the best grade, as results are marked
+    relevant = predicates.levels.counts[
+        predicates.levels.starts[:-1]
+    ]  # relevant means best grade, as in the marks of results
     names = [str(keyword) for keyword in predicates.annotations.vocabulary.keywords]
     for place, query in enumerate(ids.arg_sort().to_list()):
         if place >= 500 and ids[query] not in kept:

@@ -66,7 +66,7 @@ class MappingMistake:
 
 
 def quality(found: Numbers, given: Numbers) -> MappingQuality:
-    """Return the quality of found against given keyword numbers, one set per text."""
+    """Return the quality of found against assigned keyword numbers, one set per text."""
     pairs = list(zip(found, given, strict=True))
     right = sum(len(mine & theirs) for mine, theirs in pairs)
     all_found, all_given = sum(map(len, found)), sum(map(len, given))
@@ -88,7 +88,7 @@ def quality(found: Numbers, given: Numbers) -> MappingQuality:
 
 @dataclass(frozen=True)
 class MappingComparison:
-    """Found and given keywords within the selected groups."""
+    """Found and assigned keywords within the selected groups."""
 
     found: Numbers
     given: Numbers
@@ -120,7 +120,7 @@ class MappingComparison:
 def compare_mappings(
     found: Numbers, given: Numbers, vocabulary: Vocabulary, groups: Sequence[str] | None = None
 ) -> MappingComparison:
-    """Compare found with given keywords of some groups; None: of all."""
+    """Compare found with assigned keywords of some groups; None: all groups."""
     counted = tuple(vocabulary.groups if groups is None else groups)
     members = {number for number, keyword in enumerate(vocabulary.keywords) if keyword.group in counted}
     found, given = ([keywords & members for keywords in side] for side in (found, given))

@@ -1,4 +1,4 @@
-"""Spellings of keywords: names and synonyms, split into words, and where they occur in a text.
+"""Spellings of keywords: names and synonyms, split into words, and their occurrences in a text.
 
 A synonym file may begin with ``ignored = ["video", "show me"]``; then ``[synonyms]`` has keywords with or without
 their group: ``bicyclist = ["cyclist", "someone on a bike"]``, ``"ego_behavior=turning left" = ["left turn"]``.
@@ -26,7 +26,7 @@ _STOP_WORDS = (
 FILLERS = frozenset(_FILLERS.split())
 """Removed from texts and spellings, so that *entering the ego lane* equals *entering ego lane*."""
 STOP_WORDS = FILLERS | frozenset(_STOP_WORDS.split())
-"""Words without meaning of their own, but with others: *cutting in*, *on left*."""
+"""Words without meaning except in phrases: *cutting in*, *on left*."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class Words:
         return " ".join(self.shown[start:end])
 
     def spans(self, low: int, high: int, closed: Collection[int] = ()) -> Iterator[tuple[int, int]]:
-        """Yield runs of ``low`` to ``high`` words without a break or a ``closed`` place."""
+        """Yield runs of ``low`` to ``high`` words without a break or a ``closed`` position."""
         size = len(self.compared)
         for start in range(size):
             for end in range(start + 1, min(start + high, size) + 1):
@@ -60,7 +60,7 @@ def split_words(text: str, fillers: Collection[str] = FILLERS) -> Words:
 
 
 def parse_phrase(text: str, fillers: Collection[str] = FILLERS) -> tuple[str, Phrase]:
-    """Return how a spelling is shown and compared: without breaks, and without fillers unless it has no other words."""
+    """Return display text and compared words of a spelling: without breaks and, if other words remain, fillers."""
     words = split_words(text, fillers)
     if all(word == BREAK for word in words.compared):
         words = split_words(text, ())
@@ -82,7 +82,7 @@ class KeywordSynonyms:
 
 
 def read_keyword_synonyms(given: str | Path | None, vocabulary: Vocabulary) -> KeywordSynonyms:
-    """Read a synonym file. Keywords that are not in the vocabulary are noted: the file may be for other data."""
+    """Read a synonym file. Keywords outside of the vocabulary give a note, as the file may be for other data."""
     if given is None:
         return KeywordSynonyms()
     source = Source.open(given)
@@ -102,7 +102,7 @@ def read_keyword_synonyms(given: str | Path | None, vocabulary: Vocabulary) -> K
         if name in known:
             number = vocabulary.find(name, where=source.name)
             phrases[number] = (*phrases.get(number, ()), *read)
-        elif name == _IGNORED:  # written below the table's head, to which it then belongs
+        elif name == _IGNORED:  # written below the table header, so part of that table
             ignored += read
         else:
             near = get_close_matches(name, sorted(known), n=1, cutoff=0.7)
@@ -149,7 +149,7 @@ class Spellings:
 
     @cached_property
     def longest(self) -> int:
-        """Maximum words to join: one more than spellings have, as *cross walk* equals *crosswalk*."""
+        """Maximum number of words to join: one more than in any spelling, as *cross walk* equals *crosswalk*."""
         return max(len(spelling.phrase) for spelling in self.listed) + 1
 
     def literal(self, words: Words) -> Iterator[Candidate]:
@@ -175,12 +175,12 @@ class Spellings:
         return found
 
     def sharing(self, words: Words, start: int, end: int) -> tuple[int, ...]:
-        """Return the keywords that share these words, so that they mean none of them: *lane* of *lane change*."""
+        """Return the keywords that share these words, so that these identify none of them: *lane* of *lane change*."""
         owners = self._owners.get(_telling(words.compared[start:end]), ())
         return tuple(owners) if len(owners) > 1 else ()
 
     def closed(self, words: Words) -> frozenset[int]:
-        """Return the places of ignored words."""
+        """Return the positions of ignored words."""
         most = max(map(len, self.ignored), default=0)
         spans = (span for span in words.spans(1, most) if words.compared[slice(*span)] in self.ignored)
         return frozenset(place for start, end in spans for place in range(start, end))
@@ -195,7 +195,7 @@ def load_spellings(vocabulary: Vocabulary, settings: MappingSettings) -> Spellin
     synonyms = read_keyword_synonyms(settings.synonyms, vocabulary)
     texts = [(number, keyword.name) for number, keyword in enumerate(vocabulary.keywords)]
     texts += [(number, phrase) for number, phrases in sorted(synonyms.phrases.items()) for phrase in phrases]
-    # a spelling may have fillers only: then they count in texts, too
+    # for spellings of fillers only, fillers count in texts as well
     spelled = (split_words(text, ()).shown for _, text in texts)
     fillers = FILLERS.difference(*(words for words in spelled if FILLERS.issuperset(words)))
     listed = tuple(Spelling(number, *parse_phrase(text, fillers)) for number, text in texts)
@@ -203,14 +203,14 @@ def load_spellings(vocabulary: Vocabulary, settings: MappingSettings) -> Spellin
     if not written:
         raise DataError("no keyword has a word", where=vocabulary.source, expected="letters or digits")
     wordless = [repr(str(vocabulary.keywords[spelling.number])) for spelling in listed if not spelling.phrase]
-    notes = [f"no text can mean {', '.join(wordless)}: there is no word in it"] if wordless else []
+    notes = [f"{', '.join(wordless)} cannot be found in texts: no word in it"] if wordless else []
     notes += _alike(written, vocabulary)
     ignored = frozenset(parse_phrase(text, fillers)[1] for text in synonyms.ignored)
     return Spellings(written, ignored, fillers, (*synonyms.notes, *notes))
 
 
 def _alike(written: tuple[Spelling, ...], vocabulary: Vocabulary) -> Iterator[str]:
-    """Yield notes on keywords of one group with the same words, such as C# and C++: texts mean the first."""
+    """Yield notes on keywords of one group with the same words, such as C# and C++: texts are mapped to the first."""
     found: dict[tuple[str, str], dict[str, None]] = {}
     for spelling in written[: len(vocabulary)]:
         keyword = vocabulary.keywords[spelling.number]
@@ -218,4 +218,4 @@ def _alike(written: tuple[Spelling, ...], vocabulary: Vocabulary) -> Iterator[st
             found.setdefault((keyword.group, phrase_key(spelling.phrase)), {})[keyword.name] = None
     for (_, key), names in found.items():
         if len(names) > 1:
-            yield f"{', '.join(names)} are the same words ({key}): texts are taken to mean {next(iter(names))}"
+            yield f"{', '.join(names)} have the same words ({key}): texts are mapped to {next(iter(names))}"

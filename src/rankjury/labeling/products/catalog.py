@@ -1,4 +1,4 @@
-"""Product catalogue: rankjury's columns, or the exports of shops, recognised by the names of their fields."""
+"""Product catalogue: reader of rankjury's columns, or of shop exports, whose fields are recognised by name."""
 
 import re
 from collections import Counter
@@ -30,7 +30,7 @@ FIELDS: dict[str, tuple[str, ...]] = {
     "bullets": ("bullets", "bullet_points", "features", "feature", "about_product"),
     "description": ("description", "product_description"),
 }
-"""The names of each field, at the top or within ``details``; the first that holds something counts."""
+"""Names of each field, at the top level or within ``details``; the first with a value counts."""
 PATHS = ("category", "categories", "product_type")
 DEPARTMENT = "main_category"
 _DETAILS = ("details", "product_details", "attributes")
@@ -48,7 +48,7 @@ def normalise_name(name: str) -> str:
 
 
 def _flatten(record: Row) -> Row:
-    """Return a record with the fields of its details, which may be a table or its JSON as a text, at the top."""
+    """Return a record with the fields of its details, an object or its JSON text, at the top level."""
     fields = {normalise_name(name): value for name, value in record.fields.items()}
     for name in _DETAILS:
         details = fields.get(name)
@@ -66,7 +66,7 @@ def _flatten(record: Row) -> Row:
 
 
 def as_text(value: Any) -> str | None:
-    """Return a value as text, lists with commas; None where it says nothing."""
+    """Return a value as text, lists with commas; None if it is empty."""
     if isinstance(value, list | tuple | set):
         return ", ".join(filter(None, map(as_text, value))) or None
     if value is None or isinstance(value, Mapping | bool) or (isinstance(value, float) and not isfinite(value)):
@@ -83,14 +83,14 @@ def as_brand(value: Any) -> str | None:
 
 
 def as_list(value: Any) -> list[str]:
-    """Return the texts of a list, also of one that is written out as a text, or the lines of another text."""
+    """Return the texts of a list, also of a list written as text, or the lines of other text."""
     if isinstance(value, str):
         value = _listed(value) or _LINES.split(value)
     return [text for part in (value if isinstance(value, list | tuple) else [value]) if (text := as_text(part))]
 
 
 def as_paths(value: Any) -> list[list[str]]:
-    """Return category paths from a text such as Shoes > Boots, from its steps as a list, or from several of either."""
+    """Return category paths from text such as Shoes > Boots, from a list of its steps, or from several of either."""
     if isinstance(value, str):
         value = _listed(value) or [_STEPS.split(line) for line in value.splitlines()]
     if not isinstance(value, list | tuple):
@@ -104,8 +104,8 @@ def as_paths(value: Any) -> list[list[str]]:
 def category_paths(products: Sequence[Mapping[str, Any]]) -> list[list[list[str]]]:
     """Return the category paths of each product.
 
-    A main category is a department (``AMAZON FASHION``), which would hide the type that the title names; it counts only
-    where the paths of other products end in it, and none goes on from it.
+    A main category is a department (``AMAZON FASHION``), which would hide the type in the title; it counts only if the
+    paths of other products end in it, and none continues after it.
     """
     paths = [next((found for name in PATHS if (found := as_paths(product.get(name)))), []) for product in products]
     every = list(chain.from_iterable(paths))
@@ -118,7 +118,7 @@ def category_paths(products: Sequence[Mapping[str, Any]]) -> list[list[list[str]
 
 
 def as_price(value: Any) -> float | None:
-    """Return 12.99 of ``$12.99``, of ``12,99 €`` and of ``$12.99 - $19.99``; None where there is no price."""
+    """Return 12.99 for ``$12.99``, ``12,99 €`` and ``$12.99 - $19.99``; None if there is no price."""
     if isinstance(value, bool):
         return None
     if isinstance(value, int | float):
@@ -129,7 +129,7 @@ def as_price(value: Any) -> float | None:
     number = match.group(0)
     place = max(number.rfind("."), number.rfind(","))
     cents = number[place + 1 :]
-    # Three digits after a comma, as in 1,299, are not cents.
+    # Three digits after a comma, as in 1,299, are not decimals.
     if place < 0 or (len(cents) == 3 and (number[place] == "," or number.count(".") > 1)):
         return float(re.sub(r"\D", "", number))
     return float(re.sub(r"\D", "", number[:place]) + f".{cents}")
@@ -156,10 +156,10 @@ class ProductCatalogue:
 
     frame: pl.DataFrame
     """id, title, brand, category, color, material, audience, price, bullets, description, categories (each a path such
-    as ``Shoes > Boots``), then whatever else is a text, a number or a list of texts."""
+    as ``Shoes > Boots``), then all other fields that are text, numbers or lists of texts."""
     source: str = "catalogue"
     notes: tuple[str, ...] = ()
-    """Warnings about values that could not be used."""
+    """Warnings about values that could not be read."""
 
     def __len__(self) -> int:
         return self.frame.height
@@ -173,11 +173,11 @@ class ProductCatalogue:
 
     @property
     def extras(self) -> list[str]:
-        """Return the columns that are not rankjury's own."""
+        """Return the columns that are not standard columns."""
         return [name for name in self.frame.columns if name not in _OWN]
 
     def attributes(self) -> pl.DataFrame:
-        """Return the id and what items can be filtered and grouped by, without texts and empty columns."""
+        """Return the id and the columns that items can be filtered and grouped by, without texts and empty columns."""
         filled = [name for name in self.frame.columns if self.frame[name].null_count() < len(self)]
         return self.frame.select(name for name in filled if name not in TEXTS)
 
@@ -187,9 +187,9 @@ class ProductCatalogue:
 
     @check_arguments
     def corpus(self, fields: Sequence[str] = ("title",), *, joint: str = "\n") -> Corpus:
-        """Return the corpus that ``rankjury embed`` would read, for the same vectors without a file between."""
+        """Return the corpus that ``rankjury embed`` would read, for the same vectors without a file."""
         if not len(fields):
-            raise UsageError("no field was named", expected="something like title,bullets")
+            raise UsageError("no field was given", expected="something like title,bullets")
         for name in fields:
             if name not in self.frame.columns:
                 raise UnknownName("field", name, self.frame.columns, where=self.source)
@@ -201,8 +201,8 @@ class ProductCatalogue:
 def read_catalogue(given: str | Path, *, id_field: str | None = None) -> ProductCatalogue:
     """Read a .json, .jsonl, .csv, .tsv or .parquet file of products, one record per item.
 
-    ``id_field`` says which field holds the ids where several do; else it is the first of those rankjury knows that
-    every record has. Products without any text stay where they have other fields.
+    ``id_field`` names the field of ids if there are several; default: the first known name that every record has.
+    Products without text are kept if they have other fields.
     """
     source = Source.open(given)
     with guard_reading(source.name, "a catalogue"):
@@ -239,7 +239,7 @@ def _id_field(records: Sequence[Row], chosen: str | None, where: str) -> str:
             f"found the fields {', '.join(records[0].fields)}; none holds ids",
             where=records[0].place,
             expected=f"one of {', '.join(IDS)}",
-            hint="Name the field of ids with --id.",
+            hint="Give the field of ids with --id.",
         )
     return (everywhere or known)[0]
 
@@ -284,7 +284,7 @@ def _row(name: str, fields: dict[str, Any], paths: list[list[str]]) -> dict[str,
 
 
 def _drop_bare_items(frame: pl.DataFrame, where: str) -> tuple[pl.DataFrame, list[str]]:
-    """Drop items that have neither a text nor another field that can be matched."""
+    """Drop items that have neither text nor another field to match."""
     bare = frame.select(pl.all_horizontal(pl.col(*TEXTS).is_null())).to_series()
     if bare.all():
         raise DataError("no item has a text", where=where, expected=f"one of {', '.join(TEXTS)}")
@@ -294,8 +294,8 @@ def _drop_bare_items(frame: pl.DataFrame, where: str) -> tuple[pl.DataFrame, lis
     nothing = frame.select(pl.all_horizontal(matched.is_null())).to_series()
     without_text, omitted = frame["id"].filter(bare), frame["id"].filter(nothing)
     note = f"{len(without_text):,} of {frame.height:,} items have no title, bullets or description"
-    note += f", so that their other fields count alone: {listed(without_text)}"
-    note += f"; left out, as they have none of those either: {listed(omitted)}" if len(omitted) else ""
+    note += f"; only their other fields are used: {listed(without_text)}"
+    note += f"; omitted, as they have no other fields either: {listed(omitted)}" if len(omitted) else ""
     return frame.filter(~nothing), [note]
 
 
@@ -306,7 +306,7 @@ def _first(fields: dict[str, Any], field: str) -> Any:
 
 
 def _extras(records: Sequence[Row], id_field: str) -> list[pl.Series]:
-    """Return columns of the other fields that are a text, a number or a list of them, and not too rare."""
+    """Return columns of the other fields that are text, numbers or lists of them, and not too rare."""
     used = {id_field, *PATHS, DEPARTMENT, *chain.from_iterable(FIELDS.values()), *_OWN}
     counts: Counter[str] = Counter()
     for record in records:
@@ -319,7 +319,7 @@ def _extras(records: Sequence[Row], id_field: str) -> list[pl.Series]:
 
 
 def _column(name: str, values: list[Any]) -> pl.Series:
-    """Return numbers or booleans where all values are, else texts, or lists of texts."""
+    """Return numbers or booleans if all values are, else text, or lists of text."""
     known = [value for value in values if value is not None]
     for kind, dtype in ((bool, pl.Boolean), (int, pl.Int64), (int | float, pl.Float64)):
         if all(isinstance(value, kind) and (kind is bool or not isinstance(value, bool)) for value in known):

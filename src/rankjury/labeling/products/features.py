@@ -18,7 +18,7 @@ from rankjury.labeling.products.synonyms import CATEGORY, Synonyms
 AUDIENCE, BRAND = "audience", "brand"
 FIELDS = ("color", "material", AUDIENCE, BRAND)
 LONGEST = 4
-"""Length in words of the longest phrases that are learned and searched."""
+"""Length in words of the longest phrases that are indexed and searched."""
 _STEP = " > "
 _JOINTS = frozenset(("and", "or", "with", "by"))
 _SHARED_BY, _FEWEST_TO_SHARE = 0.9, 10
@@ -30,11 +30,11 @@ class Features:
     """Features of one kind."""
 
     phrases: frozenset[Phrase]
-    """Phrases in the fields, and the phrases that they end in: what queries may say."""
+    """Phrases in the fields, and their endings: possible phrases of queries."""
     rows: dict[str, Ints]
-    """Rows of the items that have a name."""
+    """Rows of the items that have the phrase."""
     lacking: Bools
-    """Items without such a field."""
+    """Items without this field."""
 
 
 def extract_features(catalogue: ProductCatalogue, synonyms: Synonyms) -> dict[str, Features]:
@@ -61,22 +61,22 @@ def extract_features(catalogue: ProductCatalogue, synonyms: Synonyms) -> dict[st
 
 
 def parse_phrases(text: str, synonyms: Synonyms) -> list[Phrase]:
-    """Return the values that a field names: ``Black/White`` are two, as are ``95% cotton, 5% elastane``."""
+    """Return the values in a field: ``Black/White`` are two, as are ``95% cotton, 5% elastane``."""
     words = synonyms.tokens(text)
     groups = groupby(words, lambda word: word == BREAK or word in _JOINTS or word.isdigit())
     return [tuple(phrase) for is_break, phrase in groups if not is_break]
 
 
 def expand_spellings(kind: str, phrases: frozenset[Phrase], synonyms: Synonyms) -> set[Phrase]:
-    """Return the phrases and all that mean the same."""
+    """Return the phrases and all their synonyms."""
     return {same for phrase in phrases for same in synonyms.same(kind, phrase)}
 
 
 def _types_of(paths: list[str], synonyms: Synonyms, audiences: set[str]) -> tuple[list[Phrase], list[Phrase]]:
-    """Return the types that category paths name, and the audiences: Women > Shoes > Ankle Boots.
+    """Return the types in category paths, and the audiences: Women > Shoes > Ankle Boots.
 
-    The first of three steps or more is a department, and names no type; so is the first of two steps if it names
-    several, such as Clothing, Shoes & Jewelry > Women.
+    The first of three or more steps is a department, not a type; so is the first of two steps if it names several, such
+    as Clothing, Shoes & Jewelry > Women.
     """
     types: list[Phrase] = []
     named_audiences: list[Phrase] = []
@@ -93,7 +93,7 @@ def _types_of(paths: list[str], synonyms: Synonyms, audiences: set[str]) -> tupl
 
 
 def _without_departments(types: list[list[Phrase]], synonyms: Synonyms) -> list[list[Phrase]]:
-    """Drop types that nearly all items share, which do not distinguish items, unless they are known as types."""
+    """Drop types that nearly all items share, as they do not distinguish items, unless they are known types."""
     if len(types) < _FEWEST_TO_SHARE:
         return types
     counts = Counter(phrase for phrases in types for phrase in set(phrases))
@@ -103,7 +103,7 @@ def _without_departments(types: list[list[Phrase]], synonyms: Synonyms) -> list[
 
 
 def _features(kind: str, values: list[list[Phrase]], synonyms: Synonyms, *, ends_only: bool = False) -> Features:
-    """Index the values of all items; ``ends_only``: an ankle boot is a boot, and not an ankle."""
+    """Index the values of all items; ``ends_only``: an ankle boot is a boot, but not an ankle."""
     phrases: set[Phrase] = set()
     rows: defaultdict[str, list[int]] = defaultdict(list)
     for row, of_item in enumerate(values):
@@ -141,11 +141,11 @@ class TextIndex:
     """Index of phrases in texts."""
 
     rows: dict[str, tuple[list[int], ...]]
-    """By key, the items that have it in each of TEXTS."""
+    """By key, the items that contain it, for each of TEXTS."""
     items: int
 
     def codes(self, keys: Iterable[str]) -> Codes:
-        """Return for every item the place among TEXTS of the first that has one of these keys, or NOWHERE."""
+        """Return for every item the index of the first of TEXTS with one of these keys, or NOWHERE."""
         known = [self.rows[key] for key in keys if key in self.rows]
         codes = np.full(self.items, NOWHERE, dtype=np.uint8)
         for code in reversed(range(len(TEXTS))):

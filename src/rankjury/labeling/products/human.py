@@ -24,12 +24,12 @@ from rankjury.stats.resampling import Bounds, Keys, Resampling, draw_sums, query
 
 Weighting = Literal["none", "linear", "quadratic"]
 _FEWEST_DEFINED = 0.9
-"""Share of the resamples where κ is defined that an interval needs: in the others one side gives a single grade."""
+"""An interval needs this share of resamples with a defined κ: in the others one side has a single grade."""
 
 
 @dataclass(frozen=True)
 class Kappa(Record):
-    """κ, and its interval where there are enough groups to resample."""
+    """Cohen's κ, and its interval if there are enough groups to resample."""
 
     value: float
     ci: Bounds | None = None
@@ -37,12 +37,12 @@ class Kappa(Record):
 
 
 def confusion_counts(first: Ints, second: Ints, grades: int) -> Ints:
-    """Return how often the first side says i and the second j; grades are whole numbers from 0 on."""
+    """Return the number of pairs with grade i by the first and j by the second side; grades are 0, 1, 2 …."""
     return np.bincount(first * grades + second, minlength=grades * grades).reshape(grades, grades)
 
 
 def kappa_from_counts(counts: Ints | Floats, weighting: Weighting = "none") -> Floats:
-    """Return κ of tables of counts, the last two axes; NaN where both sides always give one grade, or none.
+    """Return κ of tables of counts, the last two axes; NaN if both sides always give the same grade, or none.
 
     Formula: 1 − Σ w·observed ÷ Σ w·expected, w = 0 on the diagonal and else 1, |i − j| or (i − j)².
     """
@@ -71,8 +71,8 @@ def cohen_kappa(
 ) -> Kappa:
     """Return κ of two sides' grades of the same pairs.
 
-    With ``group`` (of each pair, from 0 on) and the ``keys`` of groups there is a percentile interval: whole groups,
-    such as all pairs of a query, are resampled, since they are graded by the same person.
+    With ``group`` (of each pair, from 0 on) and the ``keys`` of groups, a percentile interval is computed: whole
+    groups, such as all pairs of a query, are resampled, since they are graded by the same person.
     """
     table = confusion_counts(first, second, grades)
     value = float(kappa_from_counts(table, weighting))
@@ -92,7 +92,7 @@ def cohen_kappa(
 
 
 HUMAN = "human"
-"""The rule of a grade that a person gave."""
+"""Rule name of a grade from a person."""
 _HEURISTIC = "heuristic"
 
 
@@ -106,7 +106,7 @@ class LabelAgreement:
     weighted: Kappa
     """With quadratic weights: a difference of two grades is four times as bad as one."""
     table: tuple[tuple[int, ...], ...]
-    """How often the rules say i (rows) and people j (columns)."""
+    """Number of pairs with grade i by the rules (rows) and j by people (columns)."""
     disagreements: pl.DataFrame
     """query_id, item_id, heuristic, human, rule, category, attributes, brand; the largest differences first."""
 
@@ -135,7 +135,7 @@ def read_human_labels(given: str | Path, labels: Labels) -> pl.DataFrame:
         for row, record in zip(rows, records, strict=True):
             earlier = first.setdefault((row[QUERY], row[ITEM]), record.place)
             if earlier != record.place:
-                found = f"query {row[QUERY]} with item {row[ITEM]} stands at {earlier} already"
+                found = f"query {row[QUERY]} with item {row[ITEM]} is at {earlier} already"
                 raise DataError(found, where=record.place, expected="each pair once")
         return pl.DataFrame(rows, schema={QUERY: pl.String, ITEM: pl.String, GRADE: pl.Int64})
 

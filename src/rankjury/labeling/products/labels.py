@@ -3,7 +3,7 @@
 3   the category, and two attributes or more
 2   the category, or two attributes or more
 1   one attribute, or nothing but the brand
-0   else
+0   otherwise
 """
 
 from collections.abc import Iterator, Mapping
@@ -49,10 +49,10 @@ from rankjury.labeling.products.synonyms import CATEGORY, OTHER, Synonyms, read_
 
 @dataclass(frozen=True, eq=False)
 class Matcher:
-    """Looks terms up in fields and, for items without the field, in texts.
+    """Searches terms in fields and, for items without the field, in texts.
 
-    A category, colour, material, audience or brand counts where the item's own field says so; where an item has no such
-    field, its title, its bullets or its description may. Other attributes count in any field or text.
+    A category, colour, material, audience or brand matches by the item's field; for an item without the field, by its
+    title, bullets or description. Other attributes match in any field or text.
     """
 
     catalogue: ProductCatalogue
@@ -64,11 +64,11 @@ class Matcher:
 
     @property
     def places(self) -> tuple[str, ...]:
-        """Names of the places that the codes stand for."""
+        """Names of the codes: where a term was found."""
         return (*self.features, *TEXTS)
 
     def codes(self, term: QueryTerm) -> Codes:
-        """Return for every item the first of the places that say so, or NOWHERE."""
+        """Return for every item the code of the first match, or NOWHERE."""
         if term not in self._cache:
             self._cache[term] = np.minimum.reduce([self._of_kind(kind, term) for kind in term.kinds])
         return self._cache[term]
@@ -97,10 +97,10 @@ class Matcher:
 
     @cached_property
     def _types_in_titles(self) -> dict[str, list[int]]:
-        """Items by a type that their title names: where they have no category, or the type is a kind of theirs.
+        """Return items by the types in their titles: of items without category, or of types within their category.
 
-        So an item of ``Shoes`` whose title says ``sneakers`` is found under both. A type counts before ``with`` or
-        ``for``; one right before another only says what kind: a shirt dress is not a shirt.
+        So an item of ``Shoes`` with ``sneakers`` in its title is found under both. A type counts before ``with`` or
+        ``for``; one right before another is a modifier: a shirt dress is not a shirt.
         """
         own: list[set[str]] = [set() for _ in range(len(self.catalogue))]
         for name, rows in self.features[CATEGORY].rows.items():
@@ -120,23 +120,23 @@ class Matcher:
 
 
 RULES = {"category and attributes": 3, "category": 2, "attributes": 2, "one attribute": 1, "brand": 1, "nothing": 0}
-"""The grade that each rule gives; the first that holds counts."""
+"""Grade of each rule; the first rule that applies counts."""
 _NAMES = tuple(RULES)
 _AT_ONCE = 4
-"""Codes of eight bits that are packed into one number beside one of 31 bits."""
+"""Number of 8-bit codes packed into one number together with one of 31 bits."""
 _MATCHES = {"category": pl.String(), "attributes": pl.List(pl.String), "brand": pl.String()}
 SCHEMA = {QUERY: pl.String(), ITEM: pl.String(), GRADE: pl.Int64(), "rule": pl.String(), **_MATCHES}
 
 
 def rule_numbers(category: Bools, attributes: Ints, brand: Bools) -> Ints:
-    """Return the number of each item's rule, by whether category and brand fit and how many attributes do."""
+    """Return the number of each item's rule, from matches of category and brand and the count of attributes."""
     several = attributes >= 2
     conditions = [category & several, category, several, attributes > 0, brand]
     return np.select(conditions, list(range(len(conditions))), len(conditions)).astype(np.int64)
 
 
 def grade_pairs(readings: Mapping[str, ParsedQuery], items: pl.Series, matcher: Matcher) -> pl.DataFrame:
-    """Return the pairs above grade 0, query by query, with their rules and matches."""
+    """Return the pairs above grade 0, query by query, with rules and matches."""
     rows, rules, which = ([np.empty(0, dtype=np.int64)] for _ in range(3))
     matches: list[dict[str, Any]] = []
     nowhere = np.empty((0, len(items)), dtype=np.uint8)
@@ -168,7 +168,7 @@ def grade_pairs(readings: Mapping[str, ParsedQuery], items: pl.Series, matcher: 
 
 
 def _patterns(codes: Codes) -> tuple[Codes, Ints]:
-    """Return the distinct columns, and which of them each is: like ``np.unique`` along an axis, but quicker."""
+    """Return the distinct columns and the index of each column among them: a faster ``np.unique`` along an axis."""
     which = np.zeros(codes.shape[1], dtype=np.int64)
     first = np.zeros(min(1, which.size), dtype=np.int64)
     for start in range(0, len(codes), _AT_ONCE):
@@ -184,7 +184,7 @@ RELEVANT_FROM = 2
 
 @dataclass(frozen=True, eq=False)
 class Labels:
-    """Graded pairs of queries and items, and how each came to its grade."""
+    """Graded pairs of queries and items, with the reason of each grade."""
 
     queries: pl.DataFrame
     """id, text, type, category."""
@@ -214,7 +214,7 @@ class Labels:
 
     @check_arguments
     def frame(self, *, zeros: bool = False) -> pl.DataFrame:
-        """Return one row per pair in the order of queries and items; ``zeros``: those of grade 0 as well."""
+        """Return one row per pair in the order of queries and items; ``zeros``: including those of grade 0."""
         if not zeros:
             return self.found.filter(pl.col(GRADE) > 0)
         pairs = self.queries.select(pl.col("id").alias(QUERY)).join(self.items.to_frame(ITEM), how="cross")
@@ -225,13 +225,13 @@ class Labels:
         )
 
     def gold(self) -> Gold:
-        """Return a gold of which grade 2 and above is relevant."""
+        """Return a gold in which grade 2 and above is relevant."""
         rows = self.frame().select(QUERY, ITEM, GRADE)
         return gold_from_frame(rows, source="labels", relevant_from=RELEVANT_FROM)
 
     @cached_property
     def counts(self) -> pl.DataFrame:
-        """Numbers of pairs by grade, and of queries without anything relevant, by type of query."""
+        """Number of pairs by grade, and of queries without relevant items, by type of query."""
         grades = [str(grade) for grade in GRADES[1:]]
         counted = self.frame().group_by(QUERY).agg((pl.col(GRADE) == int(grade)).sum().alias(grade) for grade in grades)
         queries = self.queries.select(pl.col("id").alias(QUERY), "type")
@@ -246,31 +246,31 @@ class Labels:
 
     @property
     def without_relevant(self) -> list[str]:
-        """Queries for which no item is of grade 2 or above."""
+        """Queries without an item of grade 2 or above."""
         others = set(self.found.filter(pl.col(GRADE) >= RELEVANT_FROM)[QUERY])
         return [name for name in self.queries["id"] if name not in others]
 
     @check_arguments
     def reading(self, query: str) -> ParsedQuery:
-        """Return how a query was parsed."""
+        """Return the parsed query."""
         if query not in self.readings:
             raise _unknown("query", query, list(self.readings), "the query set")
         return self.readings[query]
 
     def rows_of(self, query: str) -> pl.DataFrame:
-        """Return the labels of a query above grade 0, the best first."""
+        """Return the labels of a query above grade 0, best first."""
         self.reading(query)
         return self.frame().filter(pl.col(QUERY) == query).sort(GRADE, descending=True, maintain_order=True)
 
     def row_of(self, query: str, item: str) -> pl.DataFrame:
-        """Return the label of one pair, whatever its grade."""
+        """Return the label of one pair, of any grade."""
         self._place_of(item)
         row = self.found.filter((pl.col(QUERY) == query) & (pl.col(ITEM) == item))
         nothing = {QUERY: query, ITEM: item, GRADE: 0, "rule": "nothing", "attributes": []}
         return row if row.height else pl.DataFrame([nothing], schema=SCHEMA)
 
     def explain(self, query: str, item: str) -> list[tuple[QueryTerm, str, str | None]]:
-        """Return each term of the query, what it is taken for, and where the item says so (None: nowhere)."""
+        """Return each term of the query with its interpretation, and where the item contains it (None: nowhere)."""
         reading, place = self.reading(query), self._place_of(item)
         roles = ["category"] * bool(reading.category) + ["attribute"] * len(reading.attributes)
         roles += ["brand"] * len(reading.brands)
@@ -291,7 +291,7 @@ def label(
 ) -> Labels:
     """Grade every pair of a query (a frame with id and text, perhaps type and category) and an item.
 
-    ``own_category``: a query's category is what its column says, where that says something, rather than its text.
+    ``own_category``: a query's category column, if it has a value, replaces the category in its text.
     """
     known = synonyms or read_synonyms()
     queries = _whole(queries)
@@ -313,17 +313,17 @@ def label(
 def write_labels(labels: Labels, path: Path, *, zeros: bool = False, brief: bool = False) -> int:
     """Write the labels by the suffix: .jsonl, .csv, .tsv and .parquet with rule and matches, TREC and .json without.
 
-    ``brief`` leaves rule and matches out of all. Returns how many pairs.
+    ``brief`` omits rule and matches in all formats. Returns the number of pairs.
     """
     form, _ = form_to_write(path, None, FORMATS)
     rows = labels.frame(zeros=zeros)
     if rows.is_empty():
-        raise DataError("no item fits any query, so that there is nothing to write", where=str(path))
+        raise DataError("no item matches any query, so there is nothing to write", where=str(path))
     kind = "gold" if form in ("trec", "json") else "table"
     if brief or kind == "gold":
         rows = rows.select(QUERY, ITEM, GRADE)
     elif form in ("csv", "tsv"):
-        texts = pl.col(*_MATCHES).str.replace(FORMULA_START, "'${1}")  # ids stay: runs are joined by them
+        texts = pl.col(*_MATCHES).str.replace(FORMULA_START, "'${1}")  # not ids, which must match those of runs
         rows = rows.with_columns(pl.col("attributes").list.join("; ")).with_columns(texts)
     write(rows, path, kind)
     return rows.height
@@ -341,7 +341,7 @@ def _whole(queries: pl.DataFrame) -> pl.DataFrame:
 
 
 def _wanted(words: list[str], vocabulary: KindsByKey, known: Synonyms) -> set[str]:
-    """Return the keys of all that may have to be searched in texts for a query."""
+    """Return the keys that may have to be searched in texts for a query."""
     spans = find_spans(words, vocabulary, known)
     pairs = [(span, following) for span, following in pairwise(spans) if span.kinds == (CATEGORY,)]
     keys = {phrase_key(words[span.start : following.end]) for span, following in pairs}
@@ -358,7 +358,7 @@ def _notes(
 ) -> Iterator[str]:
     yield from catalogue.notes
     if lacking := int(features[CATEGORY].lacking.sum()):
-        yield f"{lacking:,} of {len(catalogue):,} items have no category that tells them apart: titles were looked at"
+        yield f"{lacking:,} of {len(catalogue):,} items have no specific category: their titles were used"
     bare = [reading.query for reading in readings.values() if not reading.terms]
     if bare:
         shown = ", ".join(bare[:5]) + (f" … ({len(bare):,} in all)" if len(bare) > 5 else "")

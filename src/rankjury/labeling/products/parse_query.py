@@ -1,6 +1,6 @@
-"""Query parser: which words of a product query name a category, an attribute or a brand.
+"""Query parser: finds the words of a product query that name a category, an attribute or a brand.
 
-The longest phrases first, so that ``running shoes`` is one category and ``rose gold`` one colour; no word counts twice.
+Longest phrases are matched first: ``running shoes`` is one category, ``rose gold`` one colour; each word counts once.
 The dictionaries are the fields of the catalogue and the synonyms. The remaining words are looked up in the texts of the
 catalogue. Two to four such words are one attribute if they mostly occur together: if the phrase is in two items or
 more, and in at least half of those that have its rarest word. A word is ignored if no item has it, or if more than half
@@ -27,23 +27,23 @@ from rankjury.labeling.products.features import (
 from rankjury.labeling.products.synonyms import CATEGORY, OTHER, Synonyms
 
 KindsByKey = Mapping[str, tuple[str, ...]]
-"""The kinds that a key may be of; only category where it is one."""
+"""Possible kinds of a key; only category if it is one."""
 
 _TOO_COMMON, _ITEMS_TO_TELL = 0.5, 20
-"""A word that more than this share of the items has is ignored, where there are so many items."""
+"""In catalogues of at least _ITEMS_TO_TELL items, words that more than this share of the items has are ignored."""
 
 
 @dataclass(frozen=True)
 class QueryTerm:
-    """A word or phrase of a query, and what it may be."""
+    """Word or phrase of a query, with its possible kinds."""
 
     shown: str
     phrase: Phrase
     kinds: tuple[str, ...]
     within: Phrase | None = None
-    """The query's category, for another category that goes with it: it counts only for items of both."""
+    """The query's category, if the term is another category that belongs to it: only items of both match."""
     written: Phrase | None = None
-    """The phrase to search in texts where it differs: dress boots, for the dress of ``men's dress boots``."""
+    """Phrase to search in texts, if it differs: dress boots, for the dress of ``men's dress boots``."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class ParsedQuery:
     attributes: tuple[QueryTerm, ...] = ()
     brands: tuple[QueryTerm, ...] = ()
     unused: tuple[str, ...] = ()
-    """Words that no item has, or too many to distinguish items."""
+    """Words that no item has, or too many."""
 
     @property
     def terms(self) -> tuple[QueryTerm, ...]:
@@ -65,7 +65,7 @@ class ParsedQuery:
 
 @dataclass(frozen=True)
 class Span:
-    """Words ``start`` to ``end`` of a text; kinds are empty where no dictionary has them."""
+    """Words ``start`` to ``end`` of a text; kinds are empty if no dictionary has the words."""
 
     start: int
     end: int
@@ -75,8 +75,8 @@ class Span:
 def build_vocabulary(features: Mapping[str, Features], synonyms: Synonyms) -> KindsByKey:
     """Return the kinds of all phrases of the catalogue's fields, of their synonyms, and of other known phrases.
 
-    Known phrases are categories only where the catalogue has none that they end in: where all boots are ``Boots``,
-    ``hiking boots`` are boots with an attribute.
+    Known phrases are categories only if they do not end in one of the catalogue's: if all boots are ``Boots``, ``hiking
+    boots`` are boots with an attribute.
     """
     spelled = expand_spellings(CATEGORY, features[CATEGORY].phrases, synonyms)
     own = {phrase[start:] for phrase in spelled for start in range(len(phrase))}
@@ -92,7 +92,7 @@ def build_vocabulary(features: Mapping[str, Features], synonyms: Synonyms) -> Ki
 
 
 def find_spans(words: list[str], vocabulary: KindsByKey, synonyms: Synonyms) -> list[Span]:
-    """Return known phrases, the longest first, without overlap, and the words between them one by one."""
+    """Return known phrases, longest first, without overlap, and the single words between them."""
     taken = [word == BREAK for word in words]
     spans = []
     for length in range(min(LONGEST, len(words)), 0, -1):
@@ -126,7 +126,7 @@ def parse_query(
     items: int,
     category: str | None = None,
 ) -> ParsedQuery:
-    """Parse a query of ``text``; ``category`` is a category of its own that counts instead of the text's."""
+    """Parse a query of ``text``; ``category`` is a separate category that replaces the one in the text."""
     pairs = synonyms.words(text)
     words = [word for word, _ in pairs]
     spans = find_spans(words, vocabulary, synonyms)
@@ -135,7 +135,7 @@ def parse_query(
         shown = " ".join(shown for _, shown in pairs[span.start : span.end])
         return QueryTerm(shown, tuple(words[span.start : span.end]), kinds or span.kinds)
 
-    # The category is the last one named (denim shirt dress), but for what goes with it: a dress with a belt.
+    # The category is the last one (denim shirt dress), except after joining words: a dress with a belt.
     named = [span for span in spans if span.kinds == (CATEGORY,)]
     beside = len(synonyms.main_words(words))
     chosen = next(reversed([span for span in named if span.start < beside] or named), None)
@@ -147,7 +147,7 @@ def parse_query(
         covered = synonyms.covers(CATEGORY, found.phrase)
         for span in named:
             if span != chosen and synonyms.name(CATEGORY, tuple(words[span.start : span.end])) not in covered:
-                # One right before the category says what kind is asked for, and counts only with it: dress boots.
+                # One right before the category is a modifier, and counts only with it: dress boots.
                 written = tuple(words[span.start : chosen.end]) if span.end == chosen.start else None
                 attributes.append(replace(term(span, CATEGORY, OTHER), within=found.phrase, written=written))
     unknown = unknown_spans(words, spans, synonyms)
@@ -159,7 +159,7 @@ def parse_query(
 
 
 def _split_run(words: list[str], run: Span, synonyms: Synonyms, index: TextIndex, items: int) -> Iterator[Span]:
-    """Split unknown words: those that occur together in the catalogue are one, the others are single."""
+    """Split unknown words: those that occur together in the catalogue are one term, the others are single."""
 
     def count(start: int, end: int) -> int:
         codes = index.codes(synonyms.keys_for(OTHER, tuple(words[start:end])))
@@ -182,6 +182,6 @@ def _split_run(words: list[str], run: Span, synonyms: Synonyms, index: TextIndex
 
 
 def _distinct(terms: list[QueryTerm], synonyms: Synonyms) -> tuple[QueryTerm, ...]:
-    """Return one term of those that mean the same: the first of them, in the place of the last."""
+    """Return one term per meaning: the first of them, at the position of the last."""
     found = {(term.kinds, *(synonyms.name(kind, term.phrase) for kind in term.kinds)): term for term in reversed(terms)}
     return tuple(reversed(found.values()))

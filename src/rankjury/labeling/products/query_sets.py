@@ -1,7 +1,7 @@
 """Query sets: reader, version, hash, and pins that detect changed queries.
 
-Values over time are comparable only while the queries stay the same. So a version is pinned in a small file next to the
-queries, and changed queries under a pinned version are an error: changed queries need a new version.
+Values over time are comparable only if the queries stay the same. So a version is pinned in a small file next to the
+queries, and changed queries under a pinned version are an error: they need a new version.
 """
 
 from collections.abc import Iterator
@@ -36,7 +36,7 @@ _COLUMNS = {
 
 
 def read_queries(given: str | Path, *, needs_texts: bool = True, repeats: bool = False) -> pl.DataFrame:
-    """Read ``id``, ``text``, ``type``, ``category``, ``brand`` and ``version`` (null where not given) of each query.
+    """Read ``id``, ``text``, ``type``, ``category``, ``brand`` and ``version`` (null if missing) of each query.
 
     Args:
         given: A table as .jsonl, .json, .csv, .tsv or .parquet, or a .txt with a query on each line
@@ -45,7 +45,7 @@ def read_queries(given: str | Path, *, needs_texts: bool = True, repeats: bool =
         repeats: Whether a query may occur more than once, as in a list of texts whose ids do not matter.
 
     Raises:
-        DataError: There are no queries, or one has no id or text, or the id of another.
+        DataError: There are no queries, a query has no id or text, or an id is a duplicate.
     """
     source = Source.open(given)
     with guard_reading(source.name, "queries"):
@@ -68,7 +68,7 @@ def read_queries(given: str | Path, *, needs_texts: bool = True, repeats: bool =
 
 
 def read_query_records(source: Source) -> list[Row]:
-    """Read the records of a query set: those of a table, or of a .txt with a query on each line."""
+    """Read the records of a query set: of a table, or of a .txt file with one query per line."""
     if not is_query_lines(source):
         return read_records(source)
     return [Row(f"{source.name}:{number}", dict(fields)) for number, fields in query_lines(source)]
@@ -98,7 +98,7 @@ class QuerySet:
     ids: pl.Series
     texts: pl.Series
     types: pl.Series
-    """Empty where a query has none, as are categories and brands."""
+    """Empty for queries without text; the same for categories and brands."""
     categories: pl.Series
     brands: pl.Series
     version: str | None
@@ -109,16 +109,16 @@ class QuerySet:
 
     @cached_property
     def sha256(self) -> str:
-        """Hash of all queries, ordered by id: the same for any order of rows and any format of the file."""
+        """Hash of all queries, ordered by id: independent of the order of rows and the format of the file."""
         return hash_strings(pl.Series(list(chain(*sorted(self._cells()))), dtype=pl.String))
 
     @cached_property
     def each(self) -> dict[str, str]:
-        """Short hash of every query, by id: shows which of them changed."""
+        """Short hash of every query, by id: identifies changed queries."""
         return {cells[0]: hash_strings(pl.Series(cells, dtype=pl.String))[:_SHORT] for cells in self._cells()}
 
     def _cells(self) -> Iterator[tuple[str, ...]]:
-        """Yield the id, text and type of each query, and its category and brand where it has one of them."""
+        """Yield the id, text and type of each query, and its category and brand if it has one of them."""
         for *cells, category, brand in zip(self.ids, self.texts, self.types, self.categories, self.brands, strict=True):
             yield (*cells, category, brand) if category or brand else tuple(cells)
 
@@ -127,7 +127,7 @@ class QuerySet:
 
 
 def read_query_set(path: str | Path) -> QuerySet:
-    """Read a table of queries as ``read_queries`` does, with an id and a text each, and perhaps the set's version."""
+    """Read a table of queries with id and text, like ``read_queries``, and optionally the version of the set."""
     frame = read_queries(path)
     versions = sorted(set(frame["version"].drop_nulls()))
     if len(versions) > 1:
@@ -135,7 +135,7 @@ def read_query_set(path: str | Path) -> QuerySet:
             f"found the versions {', '.join(versions)}",
             where=str(path),
             expected="one version of the whole set",
-            hint="A set with new queries is a new version, also of the queries that it keeps.",
+            hint="A set with new queries is a new version, including its unchanged queries.",
         )
     types, categories, brands = (frame[name].fill_null("") for name in ("type", "category", "brand"))
     texts = frame["text"].str.strip_chars()
@@ -149,14 +149,14 @@ def pins_path(source: str) -> Path:
 
 
 def read_pinned_queries(path: str | Path) -> pl.DataFrame:
-    """Read queries as ``read_queries`` does; where there are pins, changed queries are an error."""
+    """Read queries like ``read_queries``; if pins exist, changed queries are an error."""
     if str(path) != "-" and exists(pins_path(str(path))):
         check_pins(read_query_set(path))
     return read_queries(path)
 
 
 def check_pins(queries: QuerySet) -> Pinned:
-    """Return whether this version is pinned; queries that differ from the pinned ones are an error that names them."""
+    """Return whether this version is pinned; raise an error that names the queries that differ from the pinned ones."""
     if queries.version is None:
         return "no version"
     known = _read_pins(pins_path(queries.source)).get(queries.version)
@@ -171,9 +171,9 @@ def check_pins(queries: QuerySet) -> Pinned:
         "removed": sorted(set(before) - set(after)),
     }
     changes = "; ".join(f"{name}: {listed(ids)}" for name, ids in groups.items() if before and ids)
-    changes = changes or "which of them is not known"
+    changes = changes or "the changed queries are unknown"
     raise DataError(
-        f"the queries are not those that were pinned as version {queries.version}: {changes}",
+        f"the queries differ from those pinned as version {queries.version}: {changes}",
         where=queries.source,
         expected=f"the {known['queries']:,} queries of sha256 {known['sha256'][:_SHORT]}…",
         hint="Undo the change, or give the set a new version and pin that: rankjury pin QUERIES.",
@@ -198,7 +198,7 @@ def pin_queries(queries: QuerySet) -> Pinned:
 
 
 def _read_pins(path: Path) -> dict[str, dict[str, Any]]:
-    """Return the pins by version; none where there is no such file."""
+    """Return the pins by version; empty if there is no such file."""
     if not exists(path):
         return {}
     expected = f'{{"rankjury": "{PINS_SCHEMA}", "versions": …}}'

@@ -1,4 +1,4 @@
-"""Synonyms: spellings of the same thing, things that count as others, and phrases that mean another thing."""
+"""Synonyms: spellings with the same meaning, types that count as others, and phrases with another meaning."""
 
 import tomllib
 from collections import defaultdict
@@ -22,17 +22,17 @@ _LISTS = ("ignored", "beside")
 
 @dataclass(frozen=True, eq=False)
 class Synonyms:
-    """Phrases by kind. A kind that is not in KINDS, such as a column called fit, has the synonyms of ``other``."""
+    """Phrases by kind. A kind outside of KINDS, such as a column called fit, uses the synonyms of ``other``."""
 
     groups: Mapping[str, Mapping[str, tuple[Phrase, ...]]] = field(default_factory=dict)
-    """For each kind the phrases that mean the same as a key, itself among them."""
+    """For each kind the synonyms of a key, including itself."""
     also: Mapping[str, Mapping[str, frozenset[str]]] = field(default_factory=dict)
     """For each kind the keys that a key counts as."""
     whole: frozenset[str] = frozenset()
-    """Keys of pairs of words that mean another thing than their words."""
+    """Keys of pairs of words with another meaning than their words."""
     ignored: frozenset[str] = frozenset()
     beside: frozenset[str] = frozenset()
-    """Words behind which comes what goes with a product: a dress with a belt."""
+    """Words before an accessory: a dress with a belt."""
 
     def known(self, kind: str) -> Collection[tuple[Phrase, ...]]:
         """Return the phrases of a kind, each with all its spellings."""
@@ -57,7 +57,7 @@ class Synonyms:
         return [phrase_key(words[start:end]) for start, end in self._spans(words)]
 
     def words(self, text: str) -> list[tuple[str, str]]:
-        """Return the words like ``tokens``, each with how it is shown."""
+        """Return the words like ``tokens``, each with its display text."""
         shown = surfaces(text)
         words = [singular(word) for word in shown]
         return [(phrase_key(words[start:end]), " ".join(shown[start:end])) for start, end in self._spans(words)]
@@ -75,9 +75,9 @@ class Synonyms:
 
     @cached_property
     def covers(self) -> Callable[[str, Phrase], frozenset[str]]:
-        """(kind, phrase) → the names of all kinds of thing that such an item is: ankle boots are boots.
+        """(kind, phrase) → the names of all kinds of such an item: ankle boots are boots.
 
-        These are the names of all spellings, of the phrases that they end in, and of what they count as.
+        These are the names of all spellings, of their endings, and of what they count as.
         """
 
         @cache
@@ -90,7 +90,7 @@ class Synonyms:
         return covers
 
     def keys_for(self, kind: str, phrase: Phrase) -> set[str]:
-        """Return the keys that mean a phrase in a text: its spellings, and all phrases that are kinds of it."""
+        """Return the keys that match a phrase in a text: its spellings, and all phrases that are kinds of it."""
         covered = self._covered_by.get((_known_kind(kind), self.name(kind, phrase)), set())
         return covered.union(map(phrase_key, self.same(kind, phrase)))
 
@@ -118,7 +118,7 @@ def _shipped() -> Synonyms:
 
 
 def read_synonyms(given: str | Path | None = None) -> Synonyms:
-    """Return rankjury's synonyms, with those of a file added to them, or instead of them if the file says so."""
+    """Return rankjury's synonyms, extended by those of a file, or replaced by them if the file says so."""
     if given is None:
         return _shipped()
     source = Source.open(given)

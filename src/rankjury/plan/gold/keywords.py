@@ -228,7 +228,7 @@ class KeywordsGold(GoldTable):
         unmapped = sorted(name for name, text in by_id.items() if not text.mapped)
         if unmapped:
             about["unmapped"] = unmapped
-            effect = "every item is relevant" if self.without_keywords == "all" else "left out"
+            effect = "every item is relevant" if self.without_keywords == "all" else "omitted"
             synonyms = f" --synonyms {table.synonyms}" if table.synonyms else ""
             file = Path(vocabulary.source).name
             notes.append(

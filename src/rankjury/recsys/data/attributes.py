@@ -1,4 +1,4 @@
-"""Attributes of items and users beside the log: titles, genres, years; age, gender, occupation; and as features."""
+"""Attributes of items (title, genre, year) and users (age, gender, occupation), and their feature matrices."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -18,40 +18,40 @@ from rankjury.recsys.data.log import Log, as_whole, find_column
 from rankjury.recsys.data.movielens import ID, TITLE, read_headless, resolve_file
 
 _FEATURES = {"genre": ("genres", "genre"), "tag": ("tags", "tag"), "category": ("categories", "category")}
-"""The names of item features in measures and models, and the columns that hold them."""
+"""Names of item features in measures and models, and their columns."""
 _LISTS = (*(name for names in _FEATURES.values() for name in names), "keywords")
 _NO_GENRES = "(no genres listed)"
 _SEPARATORS = ("|", ";", ",")
 _TITLES = (TITLE, "name", "item_name", "product_name", "movie_title")
 _YEAR = r"\((\d{4})(?:[-–]\d{0,4})?\)\s*$"
 _MAX_LEVELS = 25
-"""Texts with more values than this do not group users; numbers with more are cut into groups."""
+"""Text columns with more values are omitted as user groups; number columns with more are cut into groups."""
 _GROUPS = 6
 
 
 @dataclass(frozen=True, eq=False)
 class SideFeatures:
-    """Features of items and users beside the log; rows are those of the log's ids."""
+    """Feature matrices of items and users, with one row per id of the log."""
 
     items: Mapping[str, Matrix] = field(default_factory=dict)
     """By name, such as genre: one row per item; a row of zeros is unknown."""
     users: Mapping[str, Matrix] = field(default_factory=dict)
     texts: tuple[str, ...] = ()
-    """The text of each item, such as its title and genres."""
+    """Text of each item, such as its title and genres."""
     labels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """The names of the columns of ``items`` and ``users``."""
+    """Names of the columns of ``items`` and ``users``."""
 
 
 @dataclass(frozen=True, eq=False)
 class Attributes:
-    """A table of attributes with one row per id."""
+    """Attribute table with one row per id."""
 
     ids: pl.Series
-    """As strings."""
+    """Ids as strings."""
     table: pl.DataFrame
-    """The attributes; lists where there can be several values, as of genres."""
+    """The attributes; lists if there may be several values, as for genres."""
     titles: Mapping[str, str] = field(default_factory=dict)
-    """By id, where there are any."""
+    """Titles by id, if there are any."""
     source: str = "attributes"
 
     def __len__(self) -> int:
@@ -62,12 +62,12 @@ class Attributes:
 
 
 def read_items(path: str | Path) -> Attributes:
-    """Read movies.dat, movies.csv, u.item, a folder that holds one of them, or any table with a column of ids."""
+    """Read movies.dat, movies.csv, u.item, a folder with one of them, or any table with an id column."""
     return _read(path, "item")
 
 
 def read_users(path: str | Path) -> Attributes:
-    """Read users.dat, u.user, a folder that holds one of them, or any table with a column of ids."""
+    """Read users.dat, u.user, a folder with one of them, or any table with an id column."""
     return _read(path, "user")
 
 
@@ -90,7 +90,7 @@ def _read(path: str | Path, kind: Literal["item", "user"]) -> Attributes:
 
 
 def _read_table(source: Source, kind: Literal["item", "user"]) -> tuple[pl.DataFrame, str, str | None]:
-    """Return the table, the name of its column of ids, and that of its titles."""
+    """Return the table, the name of its id column, and that of its title column."""
     headless = read_headless(source, kind)
     if headless is not None:
         return headless, ID, TITLE if TITLE in headless.columns else None
@@ -105,14 +105,14 @@ def _read_table(source: Source, kind: Literal["item", "user"]) -> tuple[pl.DataF
 
 
 def _split_cells(texts: pl.Series) -> pl.Series:
-    """Return cells of several values as lists; blank cells, and those that say that there is none, are empty."""
+    """Return cells of several values as lists; blank cells and ``(no genres listed)`` are empty."""
     separator = next((mark for mark in _SEPARATORS if texts.str.contains(mark, literal=True).any()), "|")
     cells = texts.fill_null("").str.replace(_NO_GENRES, "", literal=True).str.split(separator)
     return cells.list.eval(pl.element().str.strip_chars()).list.eval(pl.element().filter(pl.element() != ""))
 
 
 def _check_ids(ids: pl.Series, source: str) -> pl.Series:
-    """Return ids as strings; an error where one is blank or a duplicate."""
+    """Return ids as strings; raise an error for blank ids and duplicates."""
     texts = as_whole(ids).cast(pl.String).str.strip_chars()
     blank = (texts.is_null() | (texts == "")).arg_true()
     if len(blank):
@@ -131,10 +131,10 @@ def side_features(
 ) -> SideFeatures:
     """Return attributes as matrices and texts whose rows are the log's items and users; unlisted ids have zeros.
 
-    Items: ``genre``, a column per genre, 1 where an item has it; likewise ``tag`` and ``category``. Users:
-    ``user_gender`` and the like, a column per value; numbers of many values are cut into groups of similar size, and
-    texts of many, such as postcodes, are omitted. So that nothing depends on users of the future, groups are made from
-    the users that are ``trained`` on, by code; None: all.
+    Items: ``genre``, with one column per genre, 1 if the item has it; likewise ``tag`` and ``category``. Users:
+    ``user_gender`` etc., with one column per value; numbers with many values are cut into groups of similar size, and
+    text columns with many, such as postcodes, are omitted. So that results do not depend on future users, groups are
+    computed from the ``trained`` users, by code; None: all.
     """
     of_items, of_users = dict[str, Matrix](), dict[str, Matrix]()
     labels, texts = dict[str, tuple[str, ...]](), tuple[str, ...]()
@@ -162,7 +162,7 @@ def side_features(
 
 
 def _flags(lists: pl.Series, rows: Ints) -> tuple[Matrix, tuple[str, ...]]:
-    """Return a column per distinct value, ascending; ``rows``: the place of each wanted row in the lists, or −1."""
+    """Return a column per distinct value, ascending; ``rows``: the position of each wanted row in the lists, or −1."""
     pairs = pl.DataFrame({"row": np.arange(len(lists)), "label": lists}).explode("label").drop_nulls()
     labels = pairs["label"].unique().sort()
     matrix = np.zeros((len(lists) + 1, len(labels)), dtype=np.float32)
@@ -171,7 +171,7 @@ def _flags(lists: pl.Series, rows: Ints) -> tuple[Matrix, tuple[str, ...]]:
 
 
 def _user_levels(table: pl.DataFrame, grouping: Ints) -> Iterator[tuple[str, pl.Series]]:
-    """Yield each attribute that groups users, as lists of texts; ``grouping`` are the rows that decide."""
+    """Yield each attribute that groups users, as lists of texts; groups are computed from the rows ``grouping``."""
     for name in table.columns:
         column = table[name]
         if isinstance(column.dtype, pl.List):

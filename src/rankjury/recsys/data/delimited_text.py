@@ -15,36 +15,36 @@ from rankjury.recsys.data.log import ITEM, TIME, USER, VALUE
 from rankjury.recsys.data.times import find_date_format
 
 SHOWN = 80
-"""How many characters of a line an error shows."""
+"""Maximum characters of a line in an error."""
 _DOUBLE_COLON = "::"
 
 
 @dataclass(frozen=True, eq=False)
 class LogRows:
-    """The rows of a log as a file holds them."""
+    """Rows of a log as stored in a file."""
 
     frame: pl.DataFrame
-    """The columns that it has of user, item, value, time; as text where some row is irregular."""
+    """The available columns of user, item, value, time; text columns if some row is irregular."""
     names: Mapping[str, str]
-    """The names of these columns in the file."""
+    """Names of these columns in the file."""
     place: Callable[[int], str]
-    """Returns where the n-th row is, for an error."""
+    """Returns the location of the n-th row, for errors."""
 
 
 @dataclass(frozen=True)
 class DelimitedText:
-    """A text with one row per line, and a separator between fields."""
+    """Text with one row per line, and a separator between fields."""
 
     source: Source
     separator: str
     """One character, or two colons."""
     names: tuple[str, ...]
-    """The names of the fields."""
+    """Names of the fields."""
     headed: bool = True
     """Whether the first row is a header, and fields may be quoted."""
 
     def rows(self) -> Iterator[tuple[int, list[str]]]:
-        """Yield line number and fields of each row under the header, without blank lines."""
+        """Yield line number and fields of each row below the header, without blank lines."""
         with _lines(self.source) as lines:
             plain = (line.rstrip("\r\n").split(self.separator) for line in lines)
             numbered = self._quoted(lines) if self.headed else enumerate(plain, start=1)
@@ -65,7 +65,7 @@ class DelimitedText:
             raise DataError(f"cannot be read as a table: {error}", where=where) from error
 
     def misfit(self, wanted: Collection[str]) -> DataError | None:
-        """Return the error for the first row with too many or too few fields, or without a wanted field."""
+        """Return the error for the first row with too many or too few fields, or without a required field."""
         for line, row in self.rows():
             where, shown = f"{self.source.name}:{line}", self.separator.join(row)[:SHOWN]
             if len(row) != len(self.names):
@@ -79,7 +79,7 @@ class DelimitedText:
         return None
 
     def place(self, row: int) -> str:
-        """Return where the n-th row is: counted by lines as long as no quoted field can span several."""
+        """Return the location of the n-th row: counted by lines if no quoted field can span several."""
         blank, left = f" \t\r\n{self.separator[0]}", row + self.headed
         with _lines(self.source) as lines:
             for number, line in enumerate(lines, start=1):
@@ -93,7 +93,7 @@ class DelimitedText:
         return f"{self.source.name}:{line_of_row}"
 
     def scan(self) -> tuple[pl.LazyFrame, dict[str, pl.Expr], list[pl.Expr]]:
-        """Return a scan, its fields by name, and the columns between two colons, which have to be empty."""
+        """Return a scan, its fields by name, and the empty columns between two colons."""
         blank_lines = 0
         if not self.headed:
             with _lines(self.source) as lines:
@@ -116,7 +116,7 @@ class DelimitedText:
 
 @contextmanager
 def _lines(source: Source) -> Iterator[Iterator[str]]:
-    """Yield the lines one by one, whatever their encoding."""
+    """Yield the lines one by one, in any encoding."""
     if source.file is None or source.compression is not None:
         yield (f"{line}\n" for line in source.lines())
         return
@@ -125,7 +125,7 @@ def _lines(source: Source) -> Iterator[Iterator[str]]:
 
 
 def read_text(text: DelimitedText, wanted: Mapping[str, str]) -> LogRows:
-    """Return the wanted columns, by rankjury's names for them; an error for the first row that does not fit."""
+    """Return the wanted columns under rankjury's names; raise an error for the first row that does not match."""
     first = next(text.rows(), None)
     if first is None:
         raise DataError("found a header but no rows", where=text.source.name, expected="at least one row")
@@ -140,7 +140,7 @@ def read_text(text: DelimitedText, wanted: Mapping[str, str]) -> LogRows:
 
 
 def _read_regular(text: DelimitedText, wanted: Mapping[str, str], first: Mapping[str, str]) -> pl.DataFrame:
-    """Read ids and times with the types of the first row's cells; as text where some row is of another type."""
+    """Read ids and times with the types of the first row's cells; as text if some row has another type."""
     scan, fields, between = text.scan()
     columns = {}
     is_regular = [fields[text.names[-1]].is_not_null(), *(column.is_null() for column in between)]
@@ -167,7 +167,7 @@ def _read_regular(text: DelimitedText, wanted: Mapping[str, str], first: Mapping
 
 
 def _split_lines(text: DelimitedText, wanted: Mapping[str, str]) -> pl.DataFrame:
-    """Read rows split by two colons, whose fields may hold a single colon."""
+    """Read rows split by two colons, whose fields may contain a single colon."""
     lines = text.source.lines()
     parts = lines.filter(lines.str.strip_chars() != "").str.strip_chars("\r\n").str.split(_DOUBLE_COLON)
     if (parts.list.len() != len(text.names)).any():
@@ -178,7 +178,7 @@ def _split_lines(text: DelimitedText, wanted: Mapping[str, str]) -> pl.DataFrame
 
 
 def _read_irregular(text: DelimitedText, wanted: Mapping[str, str], error: Exception) -> LogRows:
-    """Read what Polars cannot: old files in Latin-1, ids with a colon, quotes within a field; else raise why not."""
+    """Read files that Polars cannot (Latin-1, ids with a colon, quotes within a field), or raise an error."""
     undecodable = "utf" in str(error).lower()
     if not text.headed and undecodable and text.source.data is None and not text.source.compression:
         recoded = text.source.content.decode("latin-1").encode()
@@ -197,7 +197,7 @@ def _read_irregular(text: DelimitedText, wanted: Mapping[str, str], error: Excep
 
 
 def _without_blank_rows(text: DelimitedText, frame: pl.DataFrame, wanted: Mapping[str, str]) -> pl.DataFrame:
-    """Return the frame without blank lines; an error where a row lacks a cell."""
+    """Return the frame without blank lines; raise an error if a row lacks a cell."""
     blank = [(pl.col(name).is_null() | (pl.col(name).str.strip_chars() == "")) for name in frame.columns]
     if not frame.select(pl.any_horizontal(blank).any()).item():
         return frame

@@ -1,4 +1,4 @@
-"""Log: interactions of users with items, with values and times, ids coded once; and how files name its columns."""
+"""Log: interactions of users and items, with values, times and integer codes of ids; and detection of its columns."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -13,20 +13,20 @@ from rankjury.core.validation import check_arguments
 from rankjury.errors import DataError, UnknownName, UsageError
 
 USER, ITEM, VALUE, TIME = "user", "item", "value", "time"
-"""The columns of a log's frame."""
+"""Columns of a log's frame."""
 COLUMNS = (USER, ITEM, VALUE, TIME)
 Codes = NDArray[np.int32]
 
 
 @dataclass(frozen=True, eq=False)
 class UserItems:
-    """Each user's distinct items, by user (CSR), items ascending."""
+    """Distinct items of each user (CSR), ascending."""
 
     starts: Ints
     items: Codes
     values: Floats
     dropped: int
-    """How many rows were of a pair that another row is of."""
+    """Number of rows that duplicate the pair of another row."""
 
     def __post_init__(self) -> None:
         freeze(self)
@@ -34,7 +34,7 @@ class UserItems:
 
 @dataclass(frozen=True, eq=False)
 class Log:
-    """A log with one row per interaction. Windows of a log share its ids, so that codes mean the same in all."""
+    """Interaction log with one row per interaction. Windows of a log share its ids, so that codes are comparable."""
 
     users: pl.Series
     """Distinct ids, ascending as strings; a row's ``user`` is an index into them."""
@@ -42,15 +42,15 @@ class Log:
     user: Codes
     item: Codes
     value: Floats
-    """The rating, or 1 where there is none."""
+    """The rating, or 1 if there is none."""
     time: Ints | None = None
     unit: str = "s"
-    """The unit of ``time``: s, ms, us or ns since 1970; empty where times are plain numbers."""
+    """Unit of ``time``: s, ms, us or ns since 1970; empty if times are plain numbers."""
     rated: bool = True
-    """Whether values were given."""
+    """Whether the log has values."""
     source: str = "log"
     notes: tuple[str, ...] = ()
-    """Warnings from reading it."""
+    """Warnings from reading the log."""
 
     def __post_init__(self) -> None:
         freeze(self)
@@ -63,18 +63,18 @@ class Log:
 
     @check_arguments
     def take(self, rows: Ints | Bools) -> "Log":
-        """Return the log of some of the rows; users and items keep their codes."""
+        """Return the log with some of the rows; users and items keep their codes."""
         time = None if self.time is None else self.time[rows]
         return replace(self, user=self.user[rows], item=self.item[rows], value=self.value[rows], time=time)
 
     @check_arguments
     def with_items(self, ids: pl.Series) -> "Log":
-        """Return the log with these items among its items, whether a row has them or not."""
+        """Return the log with these items added to its items, even if no row has them."""
         items, item = _extended(self.items, names_of(ids, "the items"), self.item)
         return replace(self, items=items, item=item)
 
     def with_users(self, ids: pl.Series) -> "Log":
-        """Return the log with these users among its users, whether a row has them or not."""
+        """Return the log with these users added to its users, even if no row has them."""
         users, user = _extended(self.users, ids, self.user)
         return replace(self, users=users, user=user)
 
@@ -85,17 +85,17 @@ class Log:
 
     @cached_property
     def per_user(self) -> Ints:
-        """The number of rows of each user."""
+        """Number of rows of each user."""
         return np.bincount(self.user, minlength=len(self.users)).astype(np.int64)
 
     @cached_property
     def per_item(self) -> Ints:
-        """The number of rows of each item."""
+        """Number of rows of each item."""
         return np.bincount(self.item, minlength=len(self.items)).astype(np.int64)
 
     @cached_property
     def pairs(self) -> UserItems:
-        """Each (user, item) once: its latest row, and of rows of one time the one with the highest value."""
+        """Each (user, item) pair once: its latest row; of rows with equal times, the one with the highest value."""
         key = self.user.astype(np.int64) * max(1, len(self.items)) + self.item
         if (key[1:] > key[:-1]).all():
             order = np.arange(key.size)
@@ -110,7 +110,7 @@ class Log:
 
 
 def user_time_keys(log: Log, time: Ints) -> tuple[Ints, int, Callable[[Ints], Ints]]:
-    """Return one number per row, in the order of user and time; its factor; and a function from remainder to time."""
+    """Return a sort key per row by user and time, its factor, and a function from remainder to time."""
     first, span = int(time.min()), int(time.max()) - int(time.min()) + 1
     keys: Ints = log.user.astype(np.int64)
     if span * len(log.users) < 2**63:
@@ -124,7 +124,7 @@ def user_time_keys(log: Log, time: Ints) -> tuple[Ints, int, Callable[[Ints], In
 
 
 def _extended(ids: pl.Series, more: pl.Series, codes: Codes) -> tuple[pl.Series, Codes]:
-    """Return ids with more of them, ascending, and the codes of rows among these."""
+    """Return the extended, ascending ids, and the codes of the rows among them."""
     extended = pl.concat([ids, more.rename(ids.name)]).unique().sort()
     return extended, places_in(extended, ids).astype(np.int32)[codes]
 
@@ -140,7 +140,7 @@ def log_from_frame(frame: pl.DataFrame, *, source: str = "log", unit: str = "s",
 
 
 def _coded(ids: pl.Series) -> tuple[pl.Series, Codes]:
-    """Return the distinct ids in the order of their spelling, and the index of each row's id among them."""
+    """Return the distinct ids in string order, and the index of each row's id among them."""
     distinct = ids.unique()
     spelled = distinct.cast(pl.String)
     order = spelled.arg_sort()
@@ -150,7 +150,7 @@ def _coded(ids: pl.Series) -> tuple[pl.Series, Codes]:
 
 
 NO_COLUMN = "none"
-"""The name that says that a log has no values or no times."""
+"""Column name that means that a log has no values or no times."""
 _COMMON_NAMES = {
     USER: (
         *("user", "userid", "uid", "useridx", "userindex", "customerid", "customer", "visitorid", "memberid"),
@@ -173,9 +173,9 @@ _COMMON_NAMES = {
 
 
 def find_columns(names: Sequence[str], given: Mapping[str, str], where: str) -> dict[str, str]:
-    """Return which columns hold user, item, value and time; value and time may be missing unless they are ``given``.
+    """Return the columns of user, item, value and time; value and time are optional unless they are ``given``.
 
-    A value or a time that is given as ``none`` is not looked for.
+    A value or a time given as ``none`` is not searched for.
     """
     given, absent = _named_and_absent(names, given)
     for name in given.values():
@@ -188,21 +188,21 @@ def find_columns(names: Sequence[str], given: Mapping[str, str], where: str) -> 
             found |= {column: match} if match else {}
     duplicate = next((name for name in found.values() if list(found.values()).count(name) > 1), None)
     if duplicate is not None:
-        found_twice = f"the column {duplicate!r} was named for two things"
-        raise UsageError(found_twice, where=where, expected="a column for each")
+        found_twice = f"the column {duplicate!r} was given twice"
+        raise UsageError(found_twice, where=where, expected="one column each")
     missing = [column for column in (USER, ITEM) if column not in found]
     if missing:
         raise DataError(
             f"found the columns {', '.join(names)}; none for {' and '.join(missing)}",
             where=where,
             expected="a header with user, item, and perhaps rating and timestamp",
-            hint="Name the columns, or is the header missing?",
+            hint="Give the column names, or add the missing header.",
         )
     return {column: found[column] for column in COLUMNS if column in found}
 
 
 def is_header(names: Sequence[str], given: Mapping[str, str]) -> bool:
-    """Return whether these cells are a header: they have the ``given`` columns, or common names of user and item."""
+    """Return whether these cells are a header: with the ``given`` columns, or common names of user and item."""
     given, _ = _named_and_absent(names, given)
     if any(name not in names for name in given.values()):
         return False
@@ -210,7 +210,7 @@ def is_header(names: Sequence[str], given: Mapping[str, str]) -> bool:
 
 
 def _named_and_absent(names: Sequence[str], given: Mapping[str, str]) -> tuple[dict[str, str], set[str]]:
-    """Return the columns that were named, and those that were said to be absent."""
+    """Return the given columns, and those given as absent."""
     absent = {column for column in (VALUE, TIME) if given.get(column) == NO_COLUMN and NO_COLUMN not in names}
     return {column: name for column, name in given.items() if column not in absent}, absent
 
@@ -218,7 +218,7 @@ def _named_and_absent(names: Sequence[str], given: Mapping[str, str]) -> tuple[d
 def find_column(names: Sequence[str], column: str, taken: Collection[str] = ()) -> str | None:
     """Return the first of these names, except those ``taken``, that is a common name of a column.
 
-    ``userid`` stands for userId, user_id and user-id; and for user_id:token, as RecBole writes it.
+    ``userid`` also matches userId, user_id and user-id; and user_id:token, as in RecBole.
     """
     folded = {
         name.partition(":")[0].strip().lower().replace("_", "").replace("-", "").replace(" ", ""): name
@@ -229,7 +229,7 @@ def find_column(names: Sequence[str], column: str, taken: Collection[str] = ()) 
 
 
 def as_whole(ids: pl.Series) -> pl.Series:
-    """Return floats that are all whole as integers (pandas keeps columns with gaps so); other ids as they are."""
+    """Return whole floats as integers (pandas stores columns with gaps as floats); other ids unchanged."""
     if not ids.dtype.is_float() or not (ids.is_null() | ids.is_nan() | (ids == ids.round())).all():
         return ids
     known = ids.fill_nan(None)

@@ -1,4 +1,4 @@
-"""MovieLens folders and files (``ml-1m/``): which file holds log, items and users, and files without a header."""
+"""MovieLens folders (``ml-1m/``): files of log, items and users, including files without a header."""
 
 from collections.abc import Sequence
 from os.path import isdir
@@ -17,7 +17,7 @@ FILES = {
     "items": ("movies.dat", "movies.csv", "u.item", "movies.parquet", "items.csv", "items.parquet"),
     "users": ("users.dat", "u.user", "users.csv", "users.parquet"),
 }
-"""File names by what the file holds, in order of preference."""
+"""File names by content, in order of preference."""
 ID, TITLE = "id", "title"
 _MOVIES_DAT = (ID, TITLE, "genres")
 _USERS_DAT = (ID, "gender", "age", "occupation", "zip")
@@ -31,7 +31,7 @@ _SHOWN = 80
 
 
 def resolve_file(path: str | Path, kind: str) -> str | Path:
-    """Return the file itself, or the one in a folder that holds its log, items or users."""
+    """Return the file itself, or the file of log, items or users in a folder."""
     if str(path) == "-" or not isdir(path):
         return path
     file = find_file(path, kind)
@@ -42,15 +42,15 @@ def resolve_file(path: str | Path, kind: str) -> str | Path:
 
 
 def find_file(path: str | Path, kind: str) -> Path | None:
-    """Return the file of log, items or users in a folder, or in that of a file; None where there is none."""
+    """Return the file of log, items or users in a folder, or in the folder of a file; None if there is none."""
     folder = Path(path) if isdir(path) else Path(path).parent
     return next((folder / name for name in FILES[kind] if (folder / name).is_file()), None)
 
 
 def find_companions(path: object) -> tuple[Path | None, Path | None]:
-    """Return the files of items and of users of a folder that holds a log; None for what is not there.
+    """Return the files of items and users in a log folder; None for missing ones.
 
-    A path that is not such a folder has no companions: files beside a log that was named itself are not looked for.
+    Any other path has no companions: files next to a log file are not searched.
     """
     if not isinstance(path, str | Path) or not isdir(path) or find_file(path, "log") is None:
         return None, None
@@ -58,7 +58,7 @@ def find_companions(path: object) -> tuple[Path | None, Path | None]:
 
 
 def read_headless(source: Source, kind: str) -> pl.DataFrame | None:
-    """Return the table of movies.dat, users.dat, u.item or u.user, found by the first line; None for other files."""
+    """Return the table of movies.dat, users.dat, u.item or u.user, detected by the first line; None for other files."""
     if source.is_parquet() or "\0" in source.head or not source.head_lines:
         return None
     first = source.head_lines[0]
@@ -74,7 +74,7 @@ def read_headless(source: Source, kind: str) -> pl.DataFrame | None:
 
 
 def _fields(source: Source, separator: str, names: Sequence[str]) -> list[list[str]]:
-    """Return the fields of every line; old files are in Latin-1."""
+    """Return the fields of every line; old files are Latin-1."""
     try:
         text = source.text()
     except DataError:

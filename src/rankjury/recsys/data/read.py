@@ -40,7 +40,7 @@ _EXPECTED = "CSV, TSV, JSONL, Parquet, ratings.dat or u.data"
 _HEADLESS = {"ratings.dat": "::", "u.data": "\t"}
 _NAMES = dict(zip(COLUMNS, ("user", "item", "rating", "timestamp"), strict=True))
 _SURELY_TIME = 1e8
-"""No rating is as large; as a time in seconds, it is in 1973."""
+"""Above any rating; as a time in seconds, it is in 1973."""
 
 
 @check_arguments
@@ -98,7 +98,7 @@ def read_log(
 
 
 def _named_rows(rows: pl.LazyFrame, given: Mapping[str, str], source: str) -> LogRows:
-    """Return the columns of a log of a frame or a Parquet file."""
+    """Return the columns of a log in a frame or a Parquet file."""
     columns = find_columns(rows.collect_schema().names(), given, source)
     frame = rows.select(pl.col(name).alias(column) for column, name in columns.items()).collect()
     return LogRows(frame, columns, lambda row: f"{source}, row {row + 1:,}")
@@ -117,7 +117,7 @@ def _log_from_rows(rows: LogRows, source: str, scale: tuple[float, float] | None
         columns[TIME], unit, notes = times.values, times.unit, times.notes
     log = log_from_frame(pl.DataFrame(columns), source=source, unit=unit, notes=notes)
     for column, ids, codes in ((USER, log.users, log.user), (ITEM, log.items, log.item)):
-        blank = (ids.str.strip_chars() != ids).arg_true()  # blanks around an id make two of one
+        blank = (ids.str.strip_chars() != ids).arg_true()  # surrounding blanks would split one id into two
         if len(blank):
             row = int(np.isin(codes, blank.to_numpy()).argmax())
             shown = rows.frame[column][row]
@@ -129,7 +129,7 @@ def _log_from_rows(rows: LogRows, source: str, scale: tuple[float, float] | None
 
 
 def _ids(rows: LogRows, column: str) -> pl.Series:
-    """Return a column of ids, whole numbers or strings, none of them missing."""
+    """Return a column of ids, whole numbers or strings, without missing values."""
     ids, name = as_whole(rows.frame[column]), rows.names[column]
     if not (ids.dtype.is_integer() or ids.dtype in (pl.String, pl.Categorical, pl.Enum)):
         raise DataError(f"{name} is of type {ids.dtype}", where=rows.place(0), expected="whole numbers or texts")
@@ -162,7 +162,7 @@ def _values(rows: LogRows, scale: tuple[float, float] | None) -> pl.Series:
 
 
 def _read_rows(source: Source, given: Mapping[str, str], form: str | None) -> LogRows:
-    """Return the rows of a file; ``given`` are the names of columns that the caller knows."""
+    """Return the rows of a file; ``given`` are the column names from the caller."""
     if form is not None and form not in FORMATS:
         raise UnknownName("format", form, FORMATS)
     absent = {column for column in (VALUE, TIME) if given.get(column) == NO_COLUMN}
@@ -176,15 +176,15 @@ def _read_rows(source: Source, given: Mapping[str, str], form: str | None) -> Lo
 
 
 def _detect_format(source: Source, given: Mapping[str, str]) -> str:
-    """Return the format by the content first, and by the suffix where that leaves it open."""
+    """Return the format by the content, and by the suffix if the content is ambiguous."""
     if source.is_parquet():
         return "parquet"
     if plain_suffix(source.name) in (".parquet", ".pq"):
-        raise DataError("does not begin as Parquet does", where=source.name, expected="a Parquet file")
+        raise DataError("not a Parquet file", where=source.name, expected="a Parquet file")
     if not source.head_lines:
         raise DataError("found only blank lines", where=source.name, expected=_EXPECTED)
     first = source.head_lines[0].strip()
-    # only old files are in Latin-1, and their first line is split by colons or tabs
+    # only old files are Latin-1, and their first line is split by colons or tabs
     binary = "\0" in source.head
     if "\ufffd" in (source.head if binary else first) and (binary or not ("::" in first or "\t" in first)):
         raise source.undecodable()
@@ -201,7 +201,7 @@ def _detect_format(source: Source, given: Mapping[str, str]) -> str:
 
 
 def _separator(header: str, given: Mapping[str, str]) -> str | None:
-    """Return the separator by which a line is a header."""
+    """Return the separator that makes a line a header."""
     return next((separator for separator in SEPARATORS if is_header(_cells(header, separator), given)), None)
 
 
@@ -245,7 +245,7 @@ def _read_table(source: Source, given: Mapping[str, str]) -> LogRows:
 
 
 def _read_headless(source: Source, form: str, absent: Collection[str]) -> LogRows:
-    """Read user, item, rating and time in this order, without a header; columns that are ``absent`` are not read."""
+    """Read user, item, rating and time in this order, without a header; ``absent`` columns are not read."""
     separator = _HEADLESS[form]
     fields = source.head_lines[0].split(separator)
     if not 2 <= len(fields) <= len(COLUMNS):

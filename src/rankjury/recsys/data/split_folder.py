@@ -1,4 +1,4 @@
-"""Split folders: write a split as Parquet files with a JSON record, and read it back."""
+"""Split folders: a split as Parquet files with a JSON record."""
 
 import re
 from collections.abc import Container, Sequence
@@ -27,16 +27,16 @@ _WINDOW_FILES = tuple(f"{name}.parquet" for name in WINDOWS)
 _FILES = (RECORD, IDS, *_WINDOW_FILES)
 _FOLD = re.compile(r"fold-[1-9][0-9]*")
 _PART = re.compile(rf"\.({'|'.join(map(re.escape, _FILES))})\..*\.part")
-"""A file that a killed process left unfinished."""
+"""Unfinished file of a killed process."""
 _ZSTD_LEVEL = 1
-"""A third less time than the default level, for files no larger."""
-_EXPECTED = "what rankjury split wrote"
+"""A third less time than the default level, with files of the same size."""
+_EXPECTED = "the output of rankjury split"
 
 
 def write_split(split: Split, folder: str | Path, *, force: bool = False) -> dict[str, Any]:
-    """Write train, validation and test as Parquet, and split.json; all of them or none. Returns the record.
+    """Write train, validation and test as Parquet, and split.json; all of them or none. Return the record.
 
-    A folder that holds something else is refused unless ``force`` is set; then files of the same names are replaced.
+    A folder with other content is refused unless ``force`` is set; then files of the same names are replaced.
     """
     target = Path(folder)
     check_target(target, force=force)
@@ -51,7 +51,7 @@ def write_split(split: Split, folder: str | Path, *, force: bool = False) -> dic
 def write_folds(splits: Sequence[Split], folder: str | Path, *, force: bool = False) -> list[dict[str, Any]]:
     """Write several splits as fold-1, fold-2 … and a split.json that lists them; all of them or none.
 
-    Returns their records.
+    Return their records.
     """
     target = Path(folder)
     check_target(target, folds=len(splits), force=force)
@@ -73,7 +73,7 @@ def _fold_names(folds: int) -> list[str]:
 
 
 def check_target(folder: Path, *, folds: int = 0, force: bool = False) -> None:
-    """Refuse a folder that holds anything but a split that this one replaces, before any work."""
+    """Refuse a folder with any content except a split that this one replaces, before any work."""
     if exists(folder) and not isdir(folder):
         raise DataError("cannot write a split here: found a file", where=str(folder), expected="a folder")
     check_destination(folder / RECORD, parents=True)
@@ -82,27 +82,27 @@ def check_target(folder: Path, *, folds: int = 0, force: bool = False) -> None:
     try:
         names = {path.name for path in folder.iterdir()}
     except OSError as error:
-        raise DataError(f"cannot look into this folder: {error.strerror}", where=str(folder)) from error
+        raise DataError(f"cannot list this folder: {error.strerror}", where=str(folder)) from error
     parts = {name for name in names if _PART.fullmatch(name)}
     files = names - parts
     if folds:
         replaced = {RECORD, *_fold_names(folds)}
         unfinished = all(_is_unfinished(folder / name) for name in files)
-    else:  # the record is renamed last: windows beside its part file are of a split that was killed
+    else:  # the record is renamed last: windows next to its part file belong to a killed split
         replaced = set(_FILES)
         unfinished = files <= replaced and any(name.startswith(f".{RECORD}.") for name in parts)
     if files and not unfinished and (RECORD not in files or files - replaced):
         other = min(files - replaced, default=min(files))
         raise UsageError(
-            f"the folder holds something else than the split to be replaced, such as {other}",
+            f"the folder contains other files than a split, such as {other}",
             where=str(folder),
             expected="a new or an empty folder",
-            hint="--force writes here all the same.",
+            hint="Use --force to write here anyway.",
         )
 
 
 def _is_unfinished(path: Path) -> bool:
-    """Return whether it is left of interrupted writing of folds: a part file, or a fold with our files only."""
+    """Return whether a path is left of an interrupted split: a part file, or a fold with our files only."""
     if _PART.fullmatch(path.name):
         return True
     is_fold = _FOLD.fullmatch(path.name) is not None and path.is_dir()
@@ -110,10 +110,10 @@ def _is_unfinished(path: Path) -> bool:
 
 
 def _write(split: Split, folder: Path) -> dict[str, Any]:
-    """Write the files of one split, and last its record, which vouches for the others."""
+    """Write the files of one split, and last its record, which marks them as complete."""
     make_folder(folder)
     log, windows, inside = split.log, window_sizes(split), split.window_codes >= 0
-    idle_ids = {}  # those that no window has are written too, so that codes are the same when it is read again
+    idle_ids = {}  # ids outside of all windows are written too, so that reading restores the same codes
     for of, ids, codes in ((USER, log.users, log.user), (ITEM, log.items, log.item)):
         is_idle = np.ones(len(ids), dtype=bool)
         is_idle[codes[inside]] = False
@@ -155,13 +155,13 @@ def _write_frame(frame: pl.DataFrame, path: Path) -> None:
 
 
 def _as_integers(ids: pl.Series) -> pl.Series:
-    """Return ids as integers where each is written as one: half the size, and read in half the time."""
+    """Return ids as integers if all are written as integers: half the size, and read in half the time."""
     numbers = ids.cast(pl.Int64, strict=False)
     return numbers if len(ids) and (numbers.cast(pl.String) == ids).fill_null(False).all() else ids
 
 
 def _clear(folder: Path, keep: Container[str]) -> None:
-    """Remove what is left of the split that was here before, or of one that was interrupted."""
+    """Remove files of the previous split, or of an interrupted one."""
     for path in list(folder.iterdir()):
         if path.name in keep:
             continue
@@ -180,7 +180,7 @@ def is_split_folder(folder: str | Path) -> bool:
 
 
 def read_folds(folder: str | Path) -> list[Split]:
-    """Read all splits of a folder: its folds, or the one split that it is."""
+    """Read all splits of a folder: its folds, or its single split."""
     record = _read_record(Path(folder))
     folds = record.get("folds")
     if folds is None:
@@ -191,11 +191,11 @@ def read_folds(folder: str | Path) -> list[Split]:
 
 
 def read_split(folder: str | Path) -> Split:
-    """Read a split with its ids and codes, window after window; rows that were in no window are not in it."""
+    """Read a split with its ids and codes, window after window; rows outside of all windows are not stored."""
     home = Path(folder)
     record = _read_record(home)
     if "folds" in record:
-        hint = f"Name it: {home / 'fold-1'}"
+        hint = f"Choose one: {home / 'fold-1'}"
         raise DataError("found several folds", where=str(home), expected="one of them", hint=hint)
     try:
         timed = any(record["windows"][name]["first"] is not None for name in WINDOWS)
@@ -210,7 +210,7 @@ def read_split(folder: str | Path) -> Split:
     with guard_reading(str(home), "a split"):
         frames = [_read_window(home, name, sizes[name], timed=timed) for name in WINDOWS]
         codes = np.repeat(np.arange(len(WINDOWS), dtype=np.int8), [frame.height for frame in frames])
-        for column in (USER, ITEM):  # ids are whole numbers if they are so in every window
+        for column in (USER, ITEM):  # ids are whole numbers if they are in every window
             if not all(frame.schema[column] == pl.Int64 for frame in frames):
                 frames = [frame.with_columns(pl.col(column).cast(pl.String)) for frame in frames]
         log = replace(log_from_frame(pl.concat(frames), source=str(home), unit=unit, notes=notes), rated=rated)
@@ -224,13 +224,13 @@ def read_split(folder: str | Path) -> Split:
 
 
 def _record_error(home: Path, found: str) -> DataError:
-    return DataError(f"cannot be understood: {found}", where=str(home / RECORD), expected=_EXPECTED)
+    return DataError(f"invalid record: {found}", where=str(home / RECORD), expected=_EXPECTED)
 
 
 def _read_record(home: Path) -> dict[str, Any]:
     path = home / RECORD
     if not exists(path):
-        hint = "rankjury split LOG -o DIR makes one."
+        hint = "Create one with: rankjury split LOG -o DIR"
         raise DataError(f"found no {RECORD}", where=str(home), expected="a split", hint=hint)
     with guard_reading(str(path)):
         record = parse_json(path.read_text(encoding="utf-8"), str(path), expected=_EXPECTED)
@@ -241,7 +241,7 @@ def _read_record(home: Path) -> dict[str, Any]:
 
 
 def _read_window(home: Path, name: str, rows: int, *, timed: bool) -> pl.DataFrame:
-    """Read the file of a window, and check it against the record."""
+    """Read the file of a window, and compare it with the record."""
     path = home / f"{name}.parquet"
     if not isfile(path):
         raise DataError("the file is missing", where=str(path), expected=f"the {rows:,} rows of {name}")

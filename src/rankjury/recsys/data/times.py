@@ -1,4 +1,4 @@
-"""Times of a log: parse columns of any type to integers of one unit, and parse and format single times."""
+"""Times of a log: parsing of columns of any type to integers of one unit; parsing and formatting of single times."""
 
 import re
 from collections.abc import Callable
@@ -17,9 +17,9 @@ PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 SECONDS_PER_DAY = 86_400
 _UNITS = {"s": "seconds", "ms": "milliseconds", "us": "microseconds", "ns": "nanoseconds"}
 _BELOW = {"s": 1e11, "ms": 1e14, "us": 1e17, "ns": float("inf")}
-"""Magnitudes of units: seconds reach to the year 5138, milliseconds begin in March 1973, and so on."""
+"""Upper bounds of the units: seconds reach to the year 5138, milliseconds begin in March 1973, and so on."""
 _PLAIN_BELOW = 1e8
-"""Where no time is as late as March 1973 in seconds, they are plain numbers, such as steps."""
+"""If all times are below March 1973 in seconds, they are plain numbers, such as steps."""
 _FINER = {"s": ("us", 1e6), "ms": ("us", 1e3), "us": ("ns", 1e3), "ns": ("ns", 1.0), "": ("", 1e6)}
 _DAYS = (19000101, 21001231)
 _NAIVE = (
@@ -28,11 +28,11 @@ _NAIVE = (
 )
 _ZONED = ("%+", "%Y-%m-%d %H:%M:%S%.f %#z", "%Y-%m-%d %H:%M:%S%.f%#z")
 _UTC = r"(?i)\s*(?:UTC|GMT|Z)$"
-"""The only names of time zones that are understood; others mean different things in different places."""
+"""The only supported names of time zones; others are ambiguous."""
 _EXPECTED = "seconds, milliseconds, microseconds or nanoseconds since 1970, or dates such as 2020-01-31 12:00:00"
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MAX_DAYS = 100_000
-"""Longer than any log, and in nanoseconds still a 64-bit integer."""
+"""Longer than any log, and still a 64-bit integer in nanoseconds."""
 _LIMIT = 2**63
 _CALENDAR = re.compile(r"(19|20)\d\d((0[1-9]|1[0-2])(0[1-9]|[12]\d|3[01]))?")
 """A year, or a day without separators."""
@@ -49,7 +49,7 @@ class ParsedTimes:
 
 @dataclass(frozen=True)
 class TimeParser:
-    """Parser of a column of times; errors name the column and the place of the row."""
+    """Parser of a column of times; errors name the column and the location of the row."""
 
     name: str
     place: Callable[[int], str]
@@ -74,7 +74,7 @@ class TimeParser:
         raise DataError(f"{self.name} is of type {column.dtype}", where=self.place(0), expected=_EXPECTED)
 
     def _refuse(self, bad: pl.Series, column: pl.Series) -> None:
-        """Raise the error for the first bad row, if there is one."""
+        """Raise an error for the first invalid row, if there is one."""
         if bad.any():
             row = int(bad.arg_max() or 0)
             shown = repr(column[row]) if column.dtype == pl.String else column[row]
@@ -103,7 +103,7 @@ class TimeParser:
             return self._integers(column.cast(pl.Int64))
         unit = self._unit(column)
         finer, factor = _FINER[unit]
-        notes = () if unit else (f"{self.name}: plain numbers with fractions, taken a million times",)
+        notes = () if unit else (f"{self.name}: plain numbers with fractions, multiplied by a million",)
         values = (column * factor).round().cast(pl.Int64, strict=False)
         self._refuse(values.is_null(), column)
         return ParsedTimes(values, finer, notes)
@@ -118,7 +118,7 @@ class TimeParser:
         return ParsedTimes(column, self._unit(column))
 
     def _unit(self, column: pl.Series) -> str:
-        """Return the one unit that all have by their magnitude; empty for plain numbers. A zero may be of any."""
+        """Return the common unit of all times by their magnitude; empty for plain numbers. Zeros fit any unit."""
         low, high = _ends(column)
         size = max(abs(low), abs(high))
         if size < _PLAIN_BELOW:
@@ -136,27 +136,27 @@ class TimeParser:
         return unit
 
     def _mixed(self, column: pl.Series, kinds: dict[str, pl.Series]) -> DataError:
-        """Return the error for times of several kinds: how many there are of each, and where the first is."""
+        """Return the error for times of several types, with the count and the first row of each."""
         shown = []
         for kind, rows in kinds.items():
             if rows.any():
                 row = int(rows.arg_max() or 0)
                 shown.append(f"{int(rows.sum()):,} {kind} (first {column[row]} at {self.place(row)})")
         return DataError(
-            f"{self.name} is of several kinds: {', '.join(shown)}",
-            expected="times of one kind",
-            hint="Bring them to one unit: their order would be wrong otherwise.",
+            f"{self.name} has values of several types: {', '.join(shown)}",
+            expected="times of one type",
+            hint="Convert them to one unit.",
         )
 
 
 def find_date_format(text: str) -> str | None:
-    """Return the Polars format of a date without a time zone; None where it is in none of the common formats."""
+    """Return the Polars format of a date without a time zone; None if it is not a common format."""
     series = pl.Series([text])
     return next((form for form in _NAIVE if not series.str.to_datetime(form, strict=False).null_count()), None)
 
 
 def _parse_dates(texts: pl.Series, formats: tuple[str, ...]) -> pl.Series:
-    """Return points in time; null where no format fits."""
+    """Return points in time; null if no format matches."""
     parsed = pl.Series(texts.name, [None], dtype=pl.Datetime("us")).new_from_index(0, len(texts))
     for form in formats:
         by_form = texts.str.to_datetime(form, strict=False, time_unit="us").dt.replace_time_zone(None)
@@ -167,7 +167,7 @@ def _parse_dates(texts: pl.Series, formats: tuple[str, ...]) -> pl.Series:
 
 
 def _from_datetimes(column: pl.Series, unit: str) -> ParsedTimes:
-    """Return seconds where all are whole seconds, else the column's unit."""
+    """Return seconds if all are whole seconds, else the column's unit."""
     values, per_second = column.to_physical(), PER_SECOND[unit]
     whole = (values % per_second == 0).all()
     return ParsedTimes(values // per_second, "s") if whole else ParsedTimes(values, unit)
@@ -183,17 +183,17 @@ def _unit_of(number: float) -> str:
 
 
 def format_time(time: int, unit: str) -> str | None:
-    """Return ``2003-02-28T17:49:50Z``; None where times are plain numbers, or out of range."""
+    """Return ``2003-02-28T17:49:50Z``; None if times are plain numbers, or out of range."""
     if unit not in PER_SECOND or abs(time) >= _LIMIT:
         return None
     return str(np.datetime_as_string(np.array(time).astype(f"datetime64[{unit}]"), timezone="UTC"))
 
 
 def parse_time(text: str, unit: str, what: str) -> int:
-    """Return a number, or an ISO date or time (UTC unless it says otherwise), as a time in the unit of a log.
+    """Return a number, or an ISO date or time (UTC by default), as a time in the unit of a log.
 
-    Between two times of the log it is the later one. Where times are dates, the unit of a number is found by its
-    magnitude, as when a log is read: 2020 is a year, 20201231 a day, others are seconds, milliseconds … since 1970.
+    A time between two times of the log's unit is rounded up. If times are dates, the unit of a number is determined by
+    its magnitude, as when reading a log: 2020 is a year, 20201231 a day, others are seconds, milliseconds … since 1970.
     """
     text = text.strip()
     with suppress(InvalidOperation):
@@ -208,7 +208,7 @@ def parse_time(text: str, unit: str, what: str) -> int:
     except ValueError:
         raise UsageError(f"{what} is {text!r}", expected="a date like 2000-12-31, or a number") from None
     if unit not in PER_SECOND:
-        raise UsageError(f"{what} is {text!r}, where times are plain numbers", expected="a number")
+        raise UsageError(f"{what} is {text!r}, but the times of the log are plain numbers", expected="a number")
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=UTC)
     micros = (moment - _EPOCH) // timedelta(microseconds=1)
@@ -216,9 +216,9 @@ def parse_time(text: str, unit: str, what: str) -> int:
 
 
 def days_to_units(days: float, unit: str) -> int:
-    """Return the length of some days in the log's unit, at least one."""
+    """Return the length of a number of days in the log's unit, at least one."""
     if unit not in PER_SECOND:
-        raise UsageError("days, where times are plain numbers", expected="a share of the rows")
+        raise UsageError("found days, but times are plain numbers", expected="a share of the rows")
     if not abs(days) < _MAX_DAYS:
         raise UsageError(f"{days:g} days", expected=f"fewer than {_MAX_DAYS:,}")
     return max(1, round(days * SECONDS_PER_DAY * PER_SECOND[unit]))

@@ -1,7 +1,7 @@
 """Recommenders: ``fit`` on a log, then ``score`` users × items; one module per family of models.
 
-A model learns from training rows and from side features of items and users, and never sees what was held out: items and
-users that training lacks are not known to it, whatever codes they have.
+A model learns from training rows and from features of items and users, never from held-out rows: items and users that
+are missing in training are unknown to it, whatever codes they have.
 """
 
 from abc import ABC, abstractmethod
@@ -22,24 +22,24 @@ from rankjury.recsys.data.log import Log
 
 
 class Recommender(ABC):
-    """A model that learns from a log which items a user may like."""
+    """Model that learns from a log which items a user may like."""
 
     description: ClassVar[str] = ""
-    """One line of description."""
+    """One-line description."""
     extra: ClassVar[str | None] = None
-    """The extra that installs its library."""
+    """Extra that installs its library."""
     libraries: ClassVar[tuple[str, ...]] = ()
-    """The optional libraries that it imports, by module name."""
+    """Optional libraries that it imports, by module name."""
     params: ClassVar[Mapping[str, Param]] = {}
     """Its parameters."""
     personal: ClassVar[bool] = True
     """Whether scores differ between users."""
     paths: ClassVar[tuple[str, ...]] = ()
-    """The parameters that name files."""
+    """Parameters that are file names."""
     simpler: ClassVar[Params] = {}
-    """Settings with which it equals a simpler model that it contains; a search always tries them."""
+    """Settings that make it equal to a simpler model; a search always tries them."""
     chosen: Params
-    """The values that fitting chose for settings that were left to the model (0 where ``Param.auto``)."""
+    """Values chosen by ``fit`` for automatic parameters (0 for ``Param.auto``)."""
 
     def __init__(self, settings: Params | None = None) -> None:
         self.settings = resolve_params(self.params, settings, "parameter")
@@ -62,11 +62,11 @@ class Recommender(ABC):
         return found
 
     def fitted_settings(self) -> dict[str, Setting]:
-        """Return all settings that it was fitted with, also those that it chose itself."""
+        """Return all settings of the fit, including those that it chose itself."""
         return {**self.settings, **self.chosen}
 
     def used(self) -> dict[str, str]:
-        """Return the libraries, with their versions, that it was fitted with."""
+        """Return the libraries used by the fit, with their versions."""
         return self.versions()
 
     @abstractmethod
@@ -75,12 +75,12 @@ class Recommender(ABC):
 
     @abstractmethod
     def score(self, users: Ints, items: Ints) -> Matrix:
-        """Return users × items, the higher the better; −∞ where it cannot score the item."""
+        """Return scores of users × items, higher is better; −∞ if it cannot score the item."""
 
     def factors(self) -> tuple[Matrix, Matrix] | None:
-        """Return one row per user and one per item of the log, whose inner products are the scores, if there are any.
+        """Return rows per user and per item of the log whose inner products are the scores; None without factors.
 
-        Rows of users and items that it does not know are NaN.
+        Rows of unknown users and items are NaN.
         """
         return None
 
@@ -89,7 +89,7 @@ class Recommender(ABC):
         return np.ones(users.size, dtype=bool)
 
     def notes(self) -> list[str]:
-        """Return warnings, once it was fitted."""
+        """Return warnings of the fit."""
         return []
 
 
@@ -99,7 +99,7 @@ RECOMMENDERS: Registry[type[Recommender]] = Registry(
 
 
 def make_recommender(name: str, settings: Params | None = None) -> Recommender:
-    """Return a recommender by its name, not yet fitted."""
+    """Return an unfitted recommender by its name."""
     kind = RECOMMENDERS.get(name)
     if not kind.is_installed() and kind.extra is not None:
         lacking = next(library for library in kind.libraries if find_spec(library) is None)

@@ -1,7 +1,7 @@
-"""Base classes of recommenders: the training matrix, scores by factors, and help for scipy and BLAS.
+"""Base classes of recommenders: the training matrix, scores by factors, and helpers for scipy and BLAS.
 
-Models learn from the users and items of training alone, coded without gaps. Nothing of a user or an item that training
-lacks reaches a model, not even as an empty row, which would change random starts.
+Models learn only from the users and items of training, coded without gaps. Others do not reach a model, not even as an
+empty row, which would change random initial values.
 """
 
 import warnings
@@ -25,13 +25,13 @@ _CELLS_AT_ONCE = 1 << 22
 
 @dataclass(frozen=True, eq=False)
 class TrainingMatrix:
-    """The training pairs as a matrix of the users and items in them (CSR): each pair once, items ascending."""
+    """Training pairs as a matrix of the users and items in them (CSR): each pair once, items ascending."""
 
     users: Ints
-    """Codes in the log of the matrix's rows, ascending."""
+    """Log codes of the matrix's rows, ascending."""
     items: Ints
     user_at: Ints
-    """The row of each user of the log, −1 for users that are not in training."""
+    """Row of each user of the log, −1 for users that are not in training."""
     item_at: Ints
     starts: Ints
     columns: Codes
@@ -42,16 +42,16 @@ class TrainingMatrix:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """The numbers of users and items."""
+        """Numbers of users and items."""
         return self.users.size, self.items.size
 
     @property
     def rows(self) -> Ints:
-        """The row of each pair."""
+        """Row of each pair."""
         return np.repeat(np.arange(self.users.size), np.diff(self.starts))
 
     def taken(self, users: Ints) -> tuple[Ints, Codes]:
-        """Return the items of these users, given by code (CSR); users that are not known have none."""
+        """Return the training items of these users, given by code (CSR); empty for unknown users."""
         row = self.user_at[users]
         starts, at = gathered(np.append(self.starts, self.starts[-1]), np.where(row < 0, self.users.size, row))
         return starts, self.columns[at]
@@ -61,7 +61,7 @@ def training_matrix(train: Log) -> TrainingMatrix:
     """Return the training pairs of a log as a matrix."""
     pairs = train.pairs
     if not pairs.items.size:
-        raise DataError("there are no training interactions", where=train.source, expected="something to learn from")
+        raise DataError("no training interactions", where=train.source, expected="at least one interaction")
     per_user = np.diff(pairs.starts)
     users, items = np.flatnonzero(per_user), np.unique(pairs.items).astype(np.int64)
     user_at, item_at = np.full(len(train.users), -1), np.full(len(train.items), -1)
@@ -71,14 +71,14 @@ def training_matrix(train: Log) -> TrainingMatrix:
 
 
 class TrainedModel(Recommender):
-    """A model that knows the users and items of training."""
+    """Model with known users and items from training."""
 
     name: ClassVar[str] = ""
-    """The name in errors."""
+    """Name in errors."""
     known: TrainingMatrix
 
     def fit(self, train: Log, features: SideFeatures, progress: Progress = NO_PROGRESS) -> None:
-        """Learn from training rows, which are ``known`` from then on."""
+        """Learn from training rows and store them as ``known``."""
         self.known = training_matrix(train)
         self.learn(train, features, progress)
 
@@ -87,9 +87,9 @@ class TrainedModel(Recommender):
         """Learn from ``known``."""
 
     def ratings(self, train: Log) -> Floats:
-        """Return the ratings of the training pairs; an error where the log has none."""
+        """Return the ratings of the training pairs; raise an error if the log has none."""
         if not train.rated:
-            where, hint = f"{self.name}, values", "Who took what counts."
+            where, hint = f"{self.name}, values", "It uses interactions without ratings."
             raise UsageError("the log has no ratings", where=where, expected='values = "implicit"', hint=hint)
         return self.known.values
 
@@ -99,11 +99,11 @@ class TrainedModel(Recommender):
 
 
 class FactorModel(Recommender):
-    """A model whose scores are inner products of a row per user and a row per item."""
+    """Model whose scores are inner products of a row per user and a row per item."""
 
     of_users: Floats
     of_items: Floats
-    """Rows are those of the log; NaN for what is not known."""
+    """Rows are those of the log; NaN for unknown users and items."""
 
     def factors(self) -> tuple[Matrix, Matrix]:
         """Return the rows of users and items."""
@@ -115,17 +115,17 @@ class FactorModel(Recommender):
         return ~unknown
 
     def score(self, users: Ints, items: Ints) -> Matrix:
-        """Return inner products of all pairs, −∞ where either is not known; no digit depends on the other pairs."""
+        """Return inner products of all pairs, −∞ if either is unknown; no digit depends on the other pairs."""
         of_users, of_items = self.of_users[users], self.of_items[items]
         scores = np.empty((users.size, items.size))
         for first, last in cut_rows(users.size, max(1, _CELLS_AT_ONCE // max(1, items.size))):
-            # not BLAS, which sums by the shape of the block
+            # not with BLAS, whose order of summation depends on the block's shape
             np.einsum("uf,if->ui", of_users[first:last], of_items, out=scores[first:last])
         return np.where(np.isnan(scores), -np.inf, scores)
 
 
 class TrainedFactorModel(FactorModel, TrainedModel):
-    """A factor model of the users and items of training."""
+    """Factor model of the users and items of training."""
 
     def set_factors(self, users: Matrix, items: Matrix) -> None:
         """Set the factors of the known users and items."""
@@ -146,10 +146,10 @@ def sparse_matrix(known: TrainingMatrix, values: Floats | None = None, dtype: ty
 
 @contextmanager
 def single_blas_thread() -> Iterator[None]:
-    """Use one thread of BLAS: with more, sums are made in another order, and the last digits differ."""
+    """Use one BLAS thread: with more, the order of summation and so the last digits differ."""
     try:
         from threadpoolctl import threadpool_limits
-    except ImportError:  # it comes with rankjury[recsys]
+    except ImportError:  # part of rankjury[recsys]
         yield
         return
     with threadpool_limits(1, user_api="blas"):
@@ -158,7 +158,7 @@ def single_blas_thread() -> Iterator[None]:
 
 @contextmanager
 def ignore_library_warnings() -> Iterator[None]:
-    """Ignore warnings that users cannot act on: deprecations in libraries, and BLAS's threads."""
+    """Ignore warnings that users cannot act on: deprecations in libraries, and BLAS threads."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", category=DeprecationWarning)
         warnings.filterwarnings("ignore", message=".*BLAS.* is configured to use", category=RuntimeWarning)

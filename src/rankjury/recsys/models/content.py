@@ -1,4 +1,4 @@
-"""Content-based recommender: items whose attributes are like those of the items that a user took."""
+"""Content-based recommender: items with attributes similar to those of the user's items."""
 
 from typing import ClassVar
 
@@ -14,37 +14,35 @@ from rankjury.recsys.models import RECOMMENDERS
 from rankjury.recsys.models.base import FactorModel, TrainedModel
 
 CONTENT = {
-    "features": Param(
-        "genre", "which of the items' attributes: a name that the plan gives them, such as genre or text"
-    ),
-    "idf": Param(True, "of attributes that are only 0 and 1: rare ones count more"),
+    "features": Param("genre", "item attribute, by its name in the plan, such as genre or text"),
+    "idf": Param(True, "weight rare attributes more (inverse document frequency), for 0/1 attributes"),
 }
-"""The parameters of content, here and in hybrids."""
+"""Parameters of content, here and in hybrids."""
 _USERS_AT_ONCE = 1 << 10
 
 
 @RECOMMENDERS.register("content")
 class Content(FactorModel, TrainedModel):
-    """The cosine of an item's attributes and the mean of those that the user took, weighted by rating."""
+    """Cosine of an item's attributes and the mean of those of the user's items, weighted by rating."""
 
     description = (
-        "items whose attributes (genres, embedded text) are like those that a user took; also items nobody took"
+        "items with attributes (genres, embedded text) similar to the user's items; includes items without interactions"
     )
     params: ClassVar = CONTENT
 
     def learn(self, train: Log, features: SideFeatures, progress: Progress) -> None:
         items = _vectors(features, str(self.settings["features"]), len(train.items))
         if self.settings["idf"] and np.isin(items, (0.0, 1.0)).all():
-            # log(n / df) + 1 of each attribute, of the items of training alone
+            # log(n / df) + 1 of each attribute, over the items of training only
             having = np.count_nonzero(items[self.known.items], axis=0).astype(np.float64)
             items = items * (1.0 + np.log(self.known.items.size / np.maximum(1.0, having)))
-        # Items have length one by the attributes that training has; other attributes only count in the length, so that
-        # no digit of other items depends on an attribute that only the future has.
+        # Items have length one in the attributes of training; other attributes only count in the length, so that no
+        # digit of other items depends on an attribute that occurs only in the future.
         trained = items[self.known.items].any(axis=0)
         ours, others = items[:, trained], items[:, ~trained]
         lengths = np.sqrt(np.einsum("if,if->i", ours, ours) + np.einsum("if,if->i", others, others))
         vectors = ours / np.where(lengths > 0, lengths, 1.0)[:, None]
-        # the weighted sum of the items of each user; ratings that can be below zero are shifted to zero
+        # weighted sum of the items of each user; possibly negative ratings are shifted to zero
         known, items_of_training = self.known, vectors[self.known.items]
         weights = known.values - min(0.0, float(known.values.min()))
         sums = np.empty((known.users.size, vectors.shape[1]))
@@ -61,7 +59,7 @@ class Content(FactorModel, TrainedModel):
 
 def _vectors(features: SideFeatures, name: str, n: int) -> Floats:
     if not features.items:
-        found, hint = f"the items have no attributes, so no {name}", "Name a file of items in the plan."
+        found, hint = f"the items have no attributes, so {name} is missing", "Add a file of items to the plan."
         raise UsageError(found, where="features", expected="attributes of items", hint=hint)
     if name not in features.items:
         raise UnknownName("attribute of items", name, features.items)

@@ -14,25 +14,25 @@ from rankjury.recsys.data.log import Log
 from rankjury.recsys.models import RECOMMENDERS
 from rankjury.recsys.models.base import TrainedFactorModel, ignore_library_warnings, single_blas_thread, sparse_matrix
 
-_FACTORS = Param(16, "how many factors", min=1)
-_SEED = Param(0, "the seed of the random start", min=0, max=2**32 - 1)
+_FACTORS = Param(16, "number of factors", min=1)
+_SEED = Param(0, "seed of the random initial values", min=0, max=2**32 - 1)
 
 
 @RECOMMENDERS.register("svd")
 class TruncatedSvd(TrainedFactorModel):
-    """PureSVD of who took what (Cremonesi et al. 2010), or a baseline and factors that predict ratings."""
+    """PureSVD of interactions (Cremonesi et al. 2010), or a baseline and factors that predict ratings."""
 
     name = "svd"
     description = (
-        "truncated SVD: of who took what (PureSVD), or of ratings less user and item means, which predicts stars; "
-        "items of few high ratings then come first, and over a whole catalogue it can rank below random"
+        "truncated SVD of interactions (PureSVD), or of ratings minus user and item means, which predicts ratings; "
+        "items with few, high ratings then come first, and on a whole catalogue it can be worse than random"
     )
     extra = "recsys"
     libraries = ("scipy",)
     params: ClassVar = {
-        "values": Param("implicit", "what is factorised: who took what, or ratings", choices=("implicit", "ratings")),
+        "values": Param("implicit", "factorised values: interactions or ratings", choices=("implicit", "ratings")),
         "factors": _FACTORS,
-        "damping": Param(5.0, "of ratings: holds means of few ratings near the mean of all", min=0),
+        "damping": Param(5.0, "for ratings: shrinks means of few ratings to the overall mean", min=0),
     }
 
     def learn(self, train: Log, features: SideFeatures, progress: Progress) -> None:
@@ -47,7 +47,7 @@ class TruncatedSvd(TrainedFactorModel):
         user_means = _means(known.rows, ratings - mean - item_means[known.columns], known.shape[0], damping)
         residuals = ratings - (mean + user_means[known.rows] + item_means[known.columns])
         users, items = _factorised(sparse_matrix(known, residuals), n)
-        self.set_factors(  # two columns more, so that products are stars
+        self.set_factors(  # two more columns, so that products are ratings
             np.column_stack((users, mean + user_means, np.ones(len(users)))),
             np.column_stack((items, np.ones(len(items)), item_means)),
         )
@@ -58,7 +58,7 @@ def _means(groups: np.ndarray, values: Floats, n: int, damping: float) -> Floats
 
 
 def _factorised(matrix: Any, n: int) -> tuple[Floats, Floats]:
-    """Return U·S and V of the n largest singular values, or of all where there are no more."""
+    """Return U·S and V of the n largest singular values, or of all if there are fewer."""
     from scipy.sparse.linalg import svds
 
     if n >= min(matrix.shape):
@@ -74,7 +74,7 @@ def _factorised(matrix: Any, n: int) -> tuple[Floats, Floats]:
 
 
 class _Implicit(TrainedFactorModel):
-    """A factor model of the library implicit; its parameters have the library's names."""
+    """Factor model of the library implicit; its parameters have the library's names."""
 
     extra = "recsys"
     libraries = ("implicit", "scipy")
@@ -87,7 +87,7 @@ class _Implicit(TrainedFactorModel):
         from implicit.recommender_base import ModelFitError
 
         options: dict[str, Any] = {
-            name: type(param.default)(self.settings[name])  # a whole number may stand for a float
+            name: type(param.default)(self.settings[name])  # a float may be given as a whole number
             for name, param in self.params.items()
         }
         ratings = self.ratings(train) if options.pop("values", "implicit") == "ratings" else None
@@ -114,16 +114,16 @@ class _Implicit(TrainedFactorModel):
 
 @RECOMMENDERS.register("als")
 class AlternatingLeastSquaresModel(_Implicit):
-    """Weighted matrix factorisation of who took what (Hu, Koren & Volinsky 2008)."""
+    """Weighted matrix factorisation of interactions (Hu, Koren & Volinsky 2008)."""
 
     name = "als"
-    description = "ALS: factors of who took what, by alternating least squares with confidences (implicit)"
+    description = "ALS: factors of interactions, by alternating least squares with confidence weights (implicit)"
     params: ClassVar = {
         "factors": _FACTORS,
-        "regularization": Param(0.01, "holds factors small", min=0),
-        "alpha": Param(1.0, "how much more an item counts that was taken than one that was not", min=0),
-        "values": Param("implicit", "whether its rating multiplies that", choices=("implicit", "ratings")),
-        "iterations": Param(15, "rounds over users and items", min=1),
+        "regularization": Param(0.01, "L2 regularization of the factors", min=0),
+        "alpha": Param(1.0, "confidence weight of interactions relative to missing ones", min=0),
+        "values": Param("implicit", "ratings: multiply the weight by the rating", choices=("implicit", "ratings")),
+        "iterations": Param(15, "iterations over users and items", min=1),
         "seed": _SEED,
     }
 
@@ -135,20 +135,20 @@ class AlternatingLeastSquaresModel(_Implicit):
 
 @RECOMMENDERS.register("bpr")
 class PairwiseRanking(_Implicit):
-    """Factors that rank what a user took above what they did not (Rendle et al. 2009); in one thread."""
+    """Factors that rank a user's items above the others (Rendle et al. 2009); in one thread."""
 
     name = "bpr"
-    description = "BPR: factors that rank what a user took above what they did not (implicit)"
+    description = "BPR: factors that rank a user's items above the others (implicit)"
     params: ClassVar = {
         "factors": _FACTORS,
-        "learning_rate": Param(0.01, "the step of gradient descent", min=1e-9),
-        "regularization": Param(0.05, "holds factors small", min=0),
-        "iterations": Param(100, "rounds over the training interactions", min=1),
+        "learning_rate": Param(0.01, "step size of gradient descent", min=1e-9),
+        "regularization": Param(0.05, "L2 regularization of the factors", min=0),
+        "iterations": Param(100, "epochs over the training interactions", min=1),
         "seed": _SEED,
     }
 
     def make(self, **options: Any) -> Any:
         from implicit.cpu.bpr import BayesianPersonalizedRanking
 
-        # with more threads they overwrite one another's steps, and no two fits are alike
+        # with more threads, updates overwrite each other, and fits are not reproducible
         return BayesianPersonalizedRanking(num_threads=1, **options)

@@ -1,7 +1,7 @@
 """Factorization machines (myFM): users, items and their attributes in one model.
 
-In every sample of the posterior, the score of a pair is the sum of a term of the user, a term of the item, and a
-product of one vector each. So the mean over samples is an inner product too, of all samples' vectors side by side.
+In every posterior sample, the score of a pair is the sum of a user term, an item term, and the product of a user vector
+and an item vector. So the mean over samples is an inner product too, of the concatenated vectors of all samples.
 """
 
 from collections.abc import Iterator, Mapping
@@ -24,13 +24,13 @@ from rankjury.recsys.models.base import TrainedFactorModel, TrainingMatrix
 
 @dataclass(frozen=True, eq=False)
 class _Side:
-    """The features of users, or of items: an indicator each, and their attributes."""
+    """Features of users, or of items: one indicator each, and their attributes."""
 
     rows: Any
     """One row per user or item of training."""
     widths: tuple[int, ...]
     cold: Ints
-    """The codes of those that training lacks and whose attributes it has."""
+    """Codes of users or items that are not in training but have some of its attributes."""
     of_cold: Any
     """Their features: a one in place of the indicator, then their attributes."""
 
@@ -41,20 +41,20 @@ class FactorizationMachine(TrainedFactorModel):
 
     name = "fm"
     description = (
-        "factorization machine over users, items and their attributes (myFM): of who took what against items drawn by "
-        "chance, or of ratings, which predicts stars and can rank below random; users without training interactions "
+        "factorization machine over users, items and their attributes (myFM), of interactions against random "
+        "negatives, or of ratings, which predicts ratings and can be worse than random; users without training rows "
         "are scored by their attributes"
     )
     extra = "recsys"
     libraries = ("myfm", "scipy")
     params: ClassVar = {
-        "values": Param("implicit", "what is learned: who took what, or ratings", choices=("implicit", "ratings")),
-        "rank": Param(8, "how many factors", min=1),
-        "iterations": Param(50, "rounds of sampling", min=2),
-        "samples": Param(20, "the last rounds, over which scores are averaged", min=1),
-        "negatives": Param(5, "of implicit: items drawn for each that was taken", min=1),
-        "attributes": Param("all", "of items and users: all, none, or names with commas between"),
-        "seed": Param(0, "the seed", min=0, max=2**31 - 1),
+        "values": Param("implicit", "learned values: interactions or ratings", choices=("implicit", "ratings")),
+        "rank": Param(8, "number of factors", min=1),
+        "iterations": Param(50, "sampling iterations", min=2),
+        "samples": Param(20, "number of last iterations over which scores are averaged", min=1),
+        "negatives": Param(5, "for implicit: random negative items per interaction", min=1),
+        "attributes": Param("all", "attributes of items and users: all, none, or comma-separated names"),
+        "seed": Param(0, "random seed", min=0, max=2**31 - 1),
     }
 
     def learn(self, train: Log, features: SideFeatures, progress: Progress) -> None:
@@ -77,8 +77,8 @@ class FactorizationMachine(TrainedFactorModel):
             np.column_stack((user_vectors, user_terms, np.ones(len(user_vectors)))),
             np.column_stack((item_vectors, np.ones(len(item_vectors)), item_terms)),
         )
-        # Users that training lacks are scored by their attributes. In place of their own weights they have the mean of
-        # all users', which is the expectation of the model's prior.
+        # Users missing in training are scored by their attributes. Their weights are the mean of all users' weights,
+        # which is the expectation of the model's prior.
         n_known = of_users.widths[0]
         weights = np.column_stack((weights[:, :n_known].mean(axis=1), weights[:, n_known:n]))
         factors = np.concatenate((factors[:, :n_known].mean(axis=1, keepdims=True), factors[:, n_known:n]), axis=1)
@@ -98,7 +98,7 @@ class FactorizationMachine(TrainedFactorModel):
 
         def report(done: int, *_: Any) -> tuple[bool, None]:
             progress.update("Fitting", done + 1, iterations)
-            return False, None  # which would stop it, were it True
+            return False, None  # True would stop it
 
         with _without_bar():
             model.fit(
@@ -128,11 +128,11 @@ def _side(codes: Ints, features: Mapping[str, Matrix], wanted: set[str]) -> _Sid
     from scipy.sparse import csr_matrix, hstack, identity
 
     tables = [features[name] for name in sorted(wanted & set(features))]
-    tables = [table[:, table[codes].any(axis=0)] for table in tables]  # only the future's would move what is drawn
+    tables = [table[:, table[codes].any(axis=0)] for table in tables]  # others would change the samples
     rows = hstack(
         [identity(codes.size), *(csr_matrix(table[codes]) for table in tables)], format="csr", dtype=np.float64
     )
-    cold = np.empty(0, dtype=np.int64)  # those that are not among the codes but have one of the attributes
+    cold = np.empty(0, dtype=np.int64)  # other codes with one of the attributes
     if tables:
         has_attributes = np.any([table.any(axis=1) for table in tables], axis=0)
         has_attributes[codes] = False
@@ -142,7 +142,7 @@ def _side(codes: Ints, features: Mapping[str, Matrix], wanted: set[str]) -> _Sid
 
 
 def _drawn(known: TrainingMatrix, n: int, seed: int) -> tuple[Ints, Ints]:
-    """Return n random items for each pair, without those that the user has."""
+    """Return n random items for each pair, except those of the user."""
     users = np.repeat(known.rows, n)
     items = np.random.default_rng(seed).integers(0, known.shape[1], users.size)
     free = ~np.isin(users * known.shape[1] + items, known.rows * known.shape[1] + known.columns)
@@ -150,7 +150,7 @@ def _drawn(known: TrainingMatrix, n: int, seed: int) -> tuple[Ints, Ints]:
 
 
 def _vectors_and_terms(rows: Any, weights: Floats, factors: Floats) -> tuple[Floats, Floats]:
-    """Return all samples' vectors side by side, over the root of their number; and the linear terms."""
+    """Return the concatenated vectors of all samples, divided by the root of their number, and the linear terms."""
     squares = rows.multiply(rows).tocsr()
     vectors = [rows @ sample for sample in factors]
     terms = [

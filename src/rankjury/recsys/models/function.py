@@ -15,16 +15,16 @@ from rankjury.recsys.data.log import Log
 from rankjury.recsys.models import RECOMMENDERS, Recommender
 
 _FAILURES = (Exception, SystemExit)
-"""What foreign code may raise; it must not end the program."""
+"""Exceptions of user code that must not end the program."""
 _EXPECTED = "a function, or an object with score or predict"
 
 
 @RECOMMENDERS.register("callable")
 class CallableRecommender(Recommender):
-    """A function ``f(user, items)`` → a score an item, or ``f(users, items)`` → users × items; ids are strings.
+    """A function ``f(user, items)`` → one score per item, or ``f(users, items)`` → users × items; ids are strings.
 
-    A class, or an object, may have ``fit(frame)``, which is given the training rows as a Polars frame (user, item,
-    value, time), and has ``score(users, items)`` or ``predict(user, items)``.
+    A class, or an object, may have ``fit(frame)``, called with the training rows as a Polars frame (user, item, value,
+    time), and has ``score(users, items)`` or ``predict(user, items)``.
     """
 
     description = (
@@ -32,7 +32,7 @@ class CallableRecommender(Recommender):
     )
     params: ClassVar = {
         "function": Param("", "module:name, installed or in the current folder"),
-        "call": Param("user", "whether a function takes one user, or several at once", choices=("user", "users")),
+        "call": Param("user", "whether the function takes one user or several", choices=("user", "users")),
     }
     scorer: Any = None
     users: list[str]
@@ -71,7 +71,7 @@ class CallableRecommender(Recommender):
 
     @property
     def name(self) -> str:
-        """The name in errors."""
+        """Name in errors."""
         spelling = str(self.settings["function"])
         return spelling or getattr(self.scorer, "__name__", type(self.scorer).__name__)
 
@@ -90,7 +90,7 @@ class CallableRecommender(Recommender):
 
 
 def wrap_recommender(scorer: Any, *, call: str = "user") -> Recommender:
-    """Return a recommender from a function, a class or an object of a script."""
+    """Return a recommender for a function, a class or an object of a script."""
     if isinstance(scorer, type) and issubclass(scorer, Recommender):
         return scorer()
     recommender = CallableRecommender({"call": call})
@@ -99,11 +99,11 @@ def wrap_recommender(scorer: Any, *, call: str = "user") -> Recommender:
 
 
 def _instance(scorer: Any, name: str) -> Any:
-    """Return an object of a class; anything else as it is."""
+    """Return an instance of a class; any other object unchanged."""
     if not isinstance(scorer, type):
         return scorer
     try:
         return scorer()
     except _FAILURES as error:
-        expected = "a class that needs no arguments to be made"
-        raise DataError(f"could not be made: {error!r}", where=name, expected=expected) from error
+        expected = "a class without required arguments"
+        raise DataError(f"creating it failed: {error!r}", where=name, expected=expected) from error

@@ -1,4 +1,4 @@
-"""Hybrid recommender: a collaborative model, with content for items that have few training interactions."""
+"""Hybrid recommender: a collaborative model, combined with content for items with few training interactions."""
 
 from typing import ClassVar
 
@@ -20,42 +20,42 @@ _MODELS: dict[str, type[TrainedModel]] = {"ease": Ease, "als": AlternatingLeastS
 
 
 def _inner(model: str, parameter: str) -> str:
-    """Return the name of a model's parameter here."""
+    """Return the name of a model's parameter in the hybrid."""
     return f"{model.replace('-', '_')}_{parameter}"
 
 
 @RECOMMENDERS.register("hybrid")
 class Hybrid(TrainedModel):
-    """A collaborative model whose cold items are raised by content.
+    """Collaborative model whose cold items are raised by content.
 
-    Scores are places: the share of the training items that a user has not taken and that rank below an item. Both
-    models order the same items, so that a place by content is worth what the same place is by the other model. Content
-    can only raise a cold item: one that content ranks r-th comes at least where rank r / trust is. Cold is what the
-    tiers call cold: fewer than ``cold_items`` training interactions.
+    Scores are rank percentiles: the share of the training items not yet taken by the user that rank below an item. Both
+    models order the same items, so that percentiles are comparable. Content can only raise a cold item: the r-th by
+    content comes at least at rank r / trust. Items are cold with fewer than ``cold_items`` training interactions, as in
+    the tiers.
 
-    With ``trust`` and ``blend`` 0 the scores are those of the collaborative model, to the last bit. ``rankjury tune``
-    always tries that, so that what it chooses is never worse on validation than the collaborative model.
+    With ``trust`` and ``blend`` 0 the scores equal those of the collaborative model, to the last bit. ``rankjury tune``
+    always tries that, so that its choice is never worse on validation than the collaborative model.
     """
 
     description = (
         "a collaborative model whose cold items are raised by content (trust), and whose other items may be blended "
-        "with it (blend); with both 0 it is the collaborative model itself"
+        "with it (blend); with both 0 it equals the collaborative model"
     )
     extra = "recsys"
     libraries = ("irspack", "implicit", "scipy")
     params: ClassVar = {
         "model": Param("ease", "the collaborative model", choices=tuple(_MODELS)),
         **CONTENT,
-        "blend": Param(0.0, "the share of content in the score of warm items", min=0, max=1),
+        "blend": Param(0.0, "weight of content in the score of warm items", min=0, max=1),
         "trust": Param(
             0.1,
-            "cold items: the r-th by content comes at rank r / trust; 0: as the collaborative model ranks it",
+            "cold items: the r-th by content comes at least at rank r / trust; 0: ranked by the collaborative model",
             min=0,
             max=1,
         ),
         "cold_items": Param(
             Tiers.cold_items,
-            "items of fewer training interactions are cold; unset in a plan: as its tiers say",
+            "items with fewer training interactions are cold; default in a plan: as in its tiers",
             min=1,
         ),
         **{_inner(name, key): param for name, model in _MODELS.items() for key, param in model.params.items()},
@@ -78,7 +78,7 @@ class Hybrid(TrainedModel):
 
     @property
     def _is_collaborative(self) -> bool:
-        """Whether content has no weight, so that all is left to the collaborative model."""
+        """Whether content has no weight, so that scores are those of the collaborative model."""
         return all(self.settings[name] == value for name, value in self.simpler.items())
 
     def factors(self) -> tuple[Matrix, Matrix] | None:
@@ -100,21 +100,21 @@ class Hybrid(TrainedModel):
         return scores
 
     def _blended(self, by_others: Floats, by_content: Floats, free: Bools) -> Floats:
-        """Return one user's scores of all items; −∞ where neither model has one."""
+        """Return one user's scores of all items; −∞ if neither model has one."""
         ours, theirs = _places(by_content, free), _places(by_others, free)
         blend, trust = float(self.settings["blend"]), float(self.settings["trust"])
         if blend > 0:
             mixed = np.where(np.isnan(ours), theirs, blend * ours + (1.0 - blend) * theirs)
             theirs = _places(np.where(np.isnan(theirs), -np.inf, mixed), free)
         if trust > 0:
-            half = 0.5 / max(1, int(free.sum()))  # so that the first by content is of rank 1, not 0
+            half = 0.5 / max(1, int(free.sum()))  # so that the first by content has rank 1, not 0
             raised = 1.0 + half - (1.0 + half - ours) / trust
             theirs = np.where(self.is_cold, np.fmax(theirs, raised), theirs)
         return np.where(np.isnan(theirs), -np.inf, theirs)
 
 
 def _places(scores: Floats, among: Bools) -> Floats:
-    """Return the share of some items that rank below each, of equal ones the half; NaN where there is no score."""
+    """Return the share of items that rank below each, ties counting half; NaN without a score."""
     order = np.argsort(scores)
     ordered = scores[order]
     counted = (among & (scores > -np.inf))[order]

@@ -1,4 +1,4 @@
-"""Linear models of who took what: nearest items, nearest users, EASE and SLIM (irspack)."""
+"""Linear models of interactions: nearest items, nearest users, EASE and SLIM (irspack)."""
 
 from typing import Any, ClassVar
 
@@ -16,19 +16,19 @@ _WEIGHTINGS = {"none": "NONE", "tf-idf": "TF_IDF", "bm25": "BM_25"}
 
 
 class _Linear(TrainedModel):
-    """A model whose scores are the product of a row per known user and weights of the known items."""
+    """Model whose scores are the product of a row per known user and weights of the known items."""
 
     extra = "recsys"
     libraries = ("irspack", "scipy")
     rows: Any
     weights: Any
-    """None where the rows are the scores themselves."""
+    """None if the rows are the scores themselves."""
 
     def score(self, users: Ints, items: Ints) -> Matrix:
         """Return users × items; −∞ for users and items that are not in training."""
         rows, places = self.known.user_at[users], self.known.item_at[items]
         table = self.rows[rows[rows >= 0]]
-        if self.weights is not None:  # each row is summed by itself and in the order of its entries
+        if self.weights is not None:  # each row is summed separately, in the order of its entries
             table = table @ self.weights
         table = np.asarray(table.toarray() if hasattr(table, "toarray") else table, dtype=np.float64)
         scores = np.full((users.size, items.size), -np.inf)
@@ -38,14 +38,14 @@ class _Linear(TrainedModel):
 
 def _neighbour_params(neighbours: int, shrinkage: float, *weightings: str) -> dict[str, Param]:
     return {
-        "neighbours": Param(neighbours, "how many neighbours count", min=1),
-        "shrinkage": Param(shrinkage, "added to the divisor: takes weight from similarities that stand on few", min=0),
-        "weighting": Param("none", "what an interaction counts in similarities", choices=weightings),
+        "neighbours": Param(neighbours, "number of neighbours", min=1),
+        "shrinkage": Param(shrinkage, "added to the divisor; reduces similarities based on few users", min=0),
+        "weighting": Param("none", "weighting of interactions in similarities", choices=weightings),
     }
 
 
 def _neighbour_options(settings: Params) -> dict[str, Any]:
-    """Return irspack's arguments; it counts an item among its own neighbours."""
+    """Return irspack's arguments; it counts an item as one of its neighbours."""
     return {
         "top_k": int(settings["neighbours"]) + 1,
         "shrinkage": float(settings["shrinkage"]),
@@ -56,10 +56,10 @@ def _neighbour_options(settings: Params) -> dict[str, Any]:
 
 @RECOMMENDERS.register("item-knn")
 class ItemKnn(_Linear):
-    """The sum of an item's cosine similarities to what a user took, over each item's nearest."""
+    """Sum of an item's cosine similarities to the user's items, over each item's nearest neighbours."""
 
-    description = "items like those that a user took: cosine similarity of who took them, each item's nearest (irspack)"
-    params: ClassVar = _neighbour_params(500, 100.0, "none", "bm25")  # a weight per item is lost in cosines
+    description = "item-based nearest neighbours: cosine similarity of the items' users (irspack)"
+    params: ClassVar = _neighbour_params(500, 100.0, "none", "bm25")  # a weight per item has no effect on cosines
 
     def learn(self, train: Log, features: SideFeatures, progress: Progress) -> None:
         with ignore_library_warnings():
@@ -72,9 +72,9 @@ class ItemKnn(_Linear):
 
 @RECOMMENDERS.register("user-knn")
 class UserKnn(_Linear):
-    """The sum of the similarities of those neighbours who took an item."""
+    """Sum of the similarities of the neighbours with an item."""
 
-    description = "what users took who took the same: cosine similarity, each user's nearest (irspack)"
+    description = "user-based nearest neighbours: cosine similarity of the users' items (irspack)"
     params: ClassVar = _neighbour_params(100, 0.0, *_WEIGHTINGS)
 
     def learn(self, train: Log, features: SideFeatures, progress: Progress) -> None:
@@ -88,16 +88,16 @@ class UserKnn(_Linear):
 
 @RECOMMENDERS.register("ease")
 class Ease(_Linear):
-    """Ridge regression of each item on the others, in closed form (Steck 2019); items × items numbers in memory.
+    """Ridge regression of each item on the others, in closed form (Steck 2019); needs items × items numbers in memory.
 
-    Where there are fewer users than items the same is worked out over users, from users × items numbers.
+    With fewer users than items, the same is computed over users, from users × items numbers.
     """
 
     description = "EASE: each item by ridge regression on all others, in closed form (irspack's DenseSLIM)"
     params: ClassVar = {
         "regularization": Param(
             0.0,
-            "the ridge: the higher, the smaller the weights; 0: a hundredth of the training interactions, 10 to 10000",
+            "ridge regularization; 0: a hundredth of the training interactions, between 10 and 10000",
             min=0,
             auto=True,
         )
@@ -105,7 +105,7 @@ class Ease(_Linear):
 
     def learn(self, train: Log, features: SideFeatures, progress: Progress) -> None:
         # The best ridge grows with the log (benchmarks/defaults.py, docs/recommenders.md): about 100 at 19,000 training
-        # interactions, 250 to 1,000 at 80,000, 10,000 at 800,000. It is not extrapolated beyond what was measured.
+        # interactions, 250 to 1,000 at 80,000, 10,000 at 800,000. It is not extrapolated beyond these measurements.
         default = float(np.clip(self.known.columns.size / 100, 10.0, 10_000.0))
         ridge = float(self.settings["regularization"]) or default
         self.chosen = {"regularization": ridge}
@@ -128,7 +128,7 @@ class Ease(_Linear):
             self.weights = np.asarray(DenseSLIMRecommender(self.rows, reg=ridge).learn().W)
 
     def used(self) -> dict[str, str]:
-        """Return the libraries; over users, rankjury computes the model itself."""
+        """Return the libraries; none if rankjury computes the model over users."""
         versions = self.versions()
         return {name: versions[name] for name in versions if name != "irspack" or self.weights is not None}
 
@@ -137,12 +137,12 @@ class Ease(_Linear):
 class Slim(_Linear):
     """Sparse weights, by coordinate descent (Ning & Karypis 2011)."""
 
-    description = "SLIM: each item by few others, weights with an elastic net (irspack)"
+    description = "SLIM: sparse regression of each item on others, with an elastic net (irspack)"
     params: ClassVar = {
-        "alpha": Param(0.05, "how strongly weights are held small", min=0),
-        "l1_ratio": Param(0.01, "the share of it that makes weights zero", min=0, max=1),
-        "positive": Param(True, "no weight below zero"),
-        "iterations": Param(100, "rounds of coordinate descent at most", min=1),
+        "alpha": Param(0.05, "strength of the regularization", min=0),
+        "l1_ratio": Param(0.01, "L1 share of the regularization, which makes weights zero", min=0, max=1),
+        "positive": Param(True, "only weights of at least zero"),
+        "iterations": Param(100, "maximum iterations of coordinate descent", min=1),
     }
 
     def learn(self, train: Log, features: SideFeatures, progress: Progress) -> None:
@@ -156,6 +156,6 @@ class Slim(_Linear):
             l1_ratio=float(self.settings["l1_ratio"]),
             positive_only=bool(self.settings["positive"]),
             n_iter=int(self.settings["iterations"]),
-            n_threads=1,  # threads draw the order of steps from what they happened to do before: no two fits are alike
+            n_threads=1,  # with threads, the order of steps varies, and fits are not reproducible
         ).learn()
         self.weights = learned.W.tocsr()

@@ -1,4 +1,4 @@
-"""Baseline recommenders: the most popular items, overall or recent; and a random order."""
+"""Baseline recommenders: popularity, overall or recent; and a random order."""
 
 from typing import ClassVar
 
@@ -17,12 +17,12 @@ from rankjury.stats.resampling import Keys, pair_words, query_keys
 
 @RECOMMENDERS.register("popularity")
 class Popularity(Recommender):
-    """The same list for all users, without what they have."""
+    """The same list for all users, without their training items."""
 
-    description = "the items that most users took in training, overall or lately (share = 0.1, or days = 30)"
+    description = "items with the most training users, overall or recent (share = 0.1, or days = 30)"
     params: ClassVar = {
-        "share": Param(1.0, "only the latest share of training counts: 0.1 is its last tenth", min=1e-9, max=1),
-        "days": Param(0.0, "only the last days of training count; 0: all of it", min=0),
+        "share": Param(1.0, "use only the latest share of training: 0.1 is its last tenth", min=1e-9, max=1),
+        "days": Param(0.0, "use only the last days of training; 0: all of it", min=0),
     }
     personal = False
     counts: Floats
@@ -32,7 +32,7 @@ class Popularity(Recommender):
         if share < 1:
             if train.time is None:
                 raise UsageError("the log has no times", where="popularity, share", expected="share = 1")
-            if len(train):  # rows of the same time as the first of the latest are included
+            if len(train):  # includes rows with the same time as the first row of the share
                 first = len(train) - max(1, round(share * len(train)))
                 train = train.take(train.time >= np.partition(train.time, first)[first])
         if days:
@@ -48,10 +48,10 @@ class Popularity(Recommender):
 
 @RECOMMENDERS.register("random")
 class RandomOrder(Recommender):
-    """A random order for each user, determined by the seed and the ids."""
+    """Random order for each user, determined by the seed and the ids."""
 
-    description = "an order by chance, by the seed and the ids of user and item"
-    params: ClassVar = {"seed": Param(0, "the seed", min=0, max=2**63 - 1)}
+    description = "random order, determined by the seed and the ids of user and item"
+    params: ClassVar = {"seed": Param(0, "random seed", min=0, max=2**63 - 1)}
     of_users: Keys
     of_items: Keys
 

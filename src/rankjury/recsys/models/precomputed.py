@@ -1,7 +1,7 @@
 """Precomputed recommenders: scores from a matrix or a table, and factors of users and items from files.
 
-Users and items of a file that the log lacks are dropped and counted; users that the file lacks are cold, and items that
-it lacks cannot be recommended.
+Users and items of a file that are not in the log are dropped and counted; users that are not in the file are cold, and
+items that are not in it cannot be recommended.
 """
 
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ from rankjury.recsys.models import RECOMMENDERS, Recommender
 from rankjury.recsys.models.base import FactorModel
 
 _EXAMPLES = 3
-"""How many ids an error names."""
+"""Maximum number of ids in an error."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,7 +54,7 @@ class ScoreTable:
     values: Floats
 
     def rows(self, users: Ints) -> Matrix:
-        """Return the scores of all items for some users, given by row; −∞ where there is none."""
+        """Return the scores of all items for some users, given by row; −∞ without a score."""
         scores = np.full((users.size, len(self.items)), -np.inf)
         starts, at = gathered(self.starts, users)
         scores[np.repeat(np.arange(users.size), np.diff(starts)), self.columns[at]] = self.values[at]
@@ -62,22 +62,22 @@ class ScoreTable:
 
 
 class _Precomputed(Recommender):
-    """A model from files; nothing is learned."""
+    """Recommender from files, without training."""
 
     warnings: list[str]
 
     def notes(self) -> list[str]:
-        """Return warnings on the files, once they were matched with a log."""
+        """Return warnings on the files after matching them with a log."""
         return self.warnings
 
     def _path(self, name: str) -> str:
         path = str(self.settings[name])
         if not path:
-            raise UsageError(f"{name} is not given", expected=f"{name} = FILE")
+            raise UsageError(f"{name} is missing", expected=f"{name} = FILE")
         return path
 
     def _match(self, known: pl.Series, ids: pl.Series, what: str, where: str) -> Ints:
-        """Return the code of each id, −1 where the log lacks it."""
+        """Return the code of each id, −1 if it is not in the log."""
         codes = places_in(known, ids.cast(pl.String))
         lacking = int((codes < 0).sum())
         if lacking == len(ids):
@@ -88,21 +88,21 @@ class _Precomputed(Recommender):
             )
         if lacking:
             are = plural(lacking, f"{what} is", f"{what}s are")
-            self.warnings.append(f"{where}: {are} not in the log, and left aside")
+            self.warnings.append(f"{where}: {are} not in the log, and ignored")
         return codes
 
 
 @RECOMMENDERS.register("scores")
 class PrecomputedScores(_Precomputed):
-    """Scores that were computed elsewhere."""
+    """Scores computed by another program."""
 
     description = (
         "scores from a file: a matrix (.npy, .npz) with ids of users and items, or a table of user, item, score"
     )
     params: ClassVar = {
         "path": Param("", "the file: .npy, .npz (arrays scores, users and items), or a table"),
-        "users": Param("", "of a matrix: the file with the ids of its rows"),
-        "items": Param("", "of a matrix: the file with the ids of its columns"),
+        "users": Param("", "for a matrix: the file with the ids of its rows"),
+        "items": Param("", "for a matrix: the file with the ids of its columns"),
     }
     paths = ("path", "users", "items")
     scores: ScoreMatrix | ScoreTable
@@ -131,14 +131,14 @@ class PrecomputedScores(_Precomputed):
 
 @RECOMMENDERS.register("factors")
 class PrecomputedFactors(_Precomputed, FactorModel):
-    """Factors that were learned elsewhere."""
+    """Factors learned by another program."""
 
-    description = "factors from two files of vectors, one of users and one of items: scores are their inner products"
+    description = "factors from two vector files, of users and of items: scores are their inner products"
     params: ClassVar = {
         "user_factors": Param("", "the file of users' vectors, or FILE:KEY"),
         "item_factors": Param("", "the file of items' vectors, or FILE:KEY"),
-        "users": Param("", "the file of the users' ids, where the vectors come without"),
-        "items": Param("", "the file of the items' ids, where the vectors come without"),
+        "users": Param("", "the file of user ids, if the vectors have none"),
+        "items": Param("", "the file of item ids, if the vectors have none"),
     }
     paths = ("user_factors", "item_factors", "users", "items")
 
@@ -153,12 +153,12 @@ class PrecomputedFactors(_Precomputed, FactorModel):
         self.of_items = self._align(items, train.items, "item")
 
     def _align(self, vectors: Vectors, known: pl.Series, what: str) -> Floats:
-        """Return one row per id of the log; NaN where the file has none."""
+        """Return one row per id of the log; NaN if the file has none."""
         numbers = pl.int_range(len(vectors.ids), eager=True).cast(pl.String)
         are_numbered = bool((vectors.ids.cast(pl.String) == numbers).all())
         if not self.settings[f"{what}s"] and are_numbered and "0" not in known:
-            found = f"holds no ids of its {what}s, and the log has none that is numbered 0"
-            raise DataError(found, where=vectors.source, expected=f"{what}s = FILE, an id a line")
+            found = f"no {what} ids, and the log has no {what} 0"
+            raise DataError(found, where=vectors.source, expected=f"{what}s = FILE, one id per line")
         codes = self._match(known, vectors.ids, what, vectors.source)
         aligned = np.full((len(known), vectors.dimensions), np.nan)
         aligned[codes[codes >= 0]] = vectors.values[codes >= 0]
@@ -172,7 +172,7 @@ def read_scores(path: str, users: str, items: str) -> ScoreMatrix | ScoreTable:
         suffix = plain_suffix(file)
         if suffix not in (".npy", ".npz"):
             if users or items:
-                raise UsageError(f"{path} is a table, which has ids of its own", hint="Omit users and items.")
+                raise UsageError(f"{path} is a table, which already contains ids", hint="Omit users and items.")
             return _read_score_table(path)
         source = Source.open(file)
         values = read_npz(source, key or "scores").values if suffix == ".npz" else load(source)
@@ -184,14 +184,14 @@ def read_scores(path: str, users: str, items: str) -> ScoreMatrix | ScoreTable:
                 where = f"{source.name}:{name}"
                 sides.append(names_of(ids_of(read_npz(source, name).values, where), where))
             else:
-                found = f"{source.name} holds no ids of its {name}"
-                raise UsageError(found, where="scores", expected=f"{name} = FILE, an id a line")
+                found = f"{source.name} has no ids of {name}"
+                raise UsageError(found, where="scores", expected=f"{name} = FILE, one id per line")
         _check_matrix(values, sides[0], sides[1], path)
         return ScoreMatrix(sides[0], sides[1], values)
 
 
 def _check_matrix(values: NDArray[Any], users: pl.Series, items: pl.Series, where: str) -> None:
-    """Refuse another shape than users × items, duplicate ids, NaN and +∞."""
+    """Refuse shapes other than users × items, duplicate ids, NaN and +∞."""
     if values.ndim != 2 or values.dtype.kind not in "fiu" or values.shape != (len(users), len(items)):
         raise DataError(
             f"found an array of shape {'×'.join(map(str, values.shape))} and type {values.dtype}",
@@ -209,7 +209,7 @@ def _check_matrix(values: NDArray[Any], users: pl.Series, items: pl.Series, wher
             f"the score of item {items[column]!r} for user {users[row]!r} is {values[row, column]} "
             f"({plural(int(bad.sum()), 'such value', 'such values')})",
             where=where,
-            expected="finite scores, or −∞ for what cannot be recommended",
+            expected="finite scores, or −∞ for items that cannot be recommended",
         )
 
 

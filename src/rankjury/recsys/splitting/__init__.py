@@ -1,7 +1,7 @@
-"""Kinds of splits: ways to divide a log into what models learn from and what they are evaluated on.
+"""Kinds of splits: ways to divide a log into training, validation and test windows.
 
-A kind is a function ``(log, settings) → SplitResult``, registered with its parameters. No kind depends on the order of
-rows: the same interactions in another order are split alike. Each result says what it leaks.
+A kind is a function ``(log, settings) → SplitResult``, registered with its parameters. Results do not depend on the
+order of rows. Each result describes its leakage.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -21,15 +21,15 @@ from rankjury.recsys.split import WINDOWS, Split, WindowCodes
 
 @dataclass(frozen=True)
 class SplitResult:
-    """The windows that a kind of split assigned."""
+    """Windows assigned by a kind of split."""
 
     window_codes: WindowCodes
     cutoffs: Mapping[str, int] = field(default_factory=dict)
     leaks: tuple[str, ...] = ()
     has_validation: bool = True
-    """Whether the settings ask for a validation window."""
+    """Whether the settings request a validation window."""
     record: Mapping[str, Any] = field(default_factory=dict)
-    """Entries for the record of how the split was made; they replace settings of the same name."""
+    """Entries for the record of the split; they replace settings of the same name."""
 
 
 SplitFunction = Callable[[Log, Mapping[str, Any]], SplitResult]
@@ -37,7 +37,7 @@ SplitFunction = Callable[[Log, Mapping[str, Any]], SplitResult]
 
 @dataclass(frozen=True)
 class SplitKind:
-    """A way to split a log: its function, description and parameters."""
+    """Way to split a log: function, description and parameters."""
 
     function: SplitFunction
     description: str
@@ -45,7 +45,7 @@ class SplitKind:
     timed: bool = True
     """Whether it needs the times of rows."""
     folds_param: str | None = None
-    """The parameter that sets the number of splits, for kinds that make several …"""
+    """Parameter that sets the number of splits, for kinds that create several …"""
     fold_param: str | None = None
     """… and the parameter that selects one of them, from 1 on."""
 
@@ -90,7 +90,7 @@ def split_log(log: Any, kind: str = "temporal", **options: object) -> Split:
         raise DataError("the log has no rows", where=log.source, expected="interactions to split")
     if chosen.timed and log.time is None:
         untimed = [name for name in SPLITS.names() if not SPLITS.get(name).timed]
-        expected, hint = f"a column of times for a {kind} split", f"Works without: {', '.join(untimed)}."
+        expected, hint = f"a column of times for a {kind} split", f"Kinds without times: {', '.join(untimed)}."
         raise DataError("the log has no times", where=log.source, expected=expected, hint=hint)
     if chosen.fold_param and chosen.folds_param:
         fold, folds = int(settings[chosen.fold_param]), int(settings[chosen.folds_param])
@@ -107,38 +107,38 @@ def split_log(log: Any, kind: str = "temporal", **options: object) -> Split:
             f"no rows for {' and '.join(empty)} in a {kind} split ({split.sizes_text()} of {len(log):,} rows)",
             where=log.source,
             expected=f"rows in {', '.join(wanted[:-1])} and {wanted[-1]}",
-            hint="Choose other shares or dates; a split by time keeps rows of one time together.",
+            hint="Choose other shares or dates; a split by time keeps rows with equal times together.",
         )
     return split
 
 
 def split_folds(log: Log, kind: str = "users", **options: object) -> list[Split]:
-    """Return all splits of a kind that makes several: the folds of ``users``, the windows of ``rolling``."""
+    """Return all splits of a kind that creates several: the folds of ``users``, the windows of ``rolling``."""
     fold_param = SPLITS.get(kind).fold_param
     if fold_param is None:
         several = [name for name in SPLITS.names() if SPLITS.get(name).fold_param]
         raise UsageError(f"a {kind} split has no folds", expected=" or ".join(several))
     if options.get(fold_param) is not None:
-        raise UsageError(f"found {fold_param}, but all folds are made", hint=f"Omit {fold_param}.")
+        raise UsageError(f"found {fold_param}, but all folds are created", hint=f"Omit {fold_param}.")
     folds = range(1, number_of_folds(kind, **options) + 1)
     return [split_log(log, kind, **{**options, fold_param: fold}) for fold in folds]
 
 
 def number_of_folds(kind: str, **options: object) -> int:
-    """Return how many splits a kind makes with these options."""
+    """Return how many splits a kind creates with these options."""
     settings, folds_param = check_options(kind, options), SPLITS.get(kind).folds_param
     return int(settings[folds_param]) if folds_param else 1
 
 
 def check_options(kind: str, options: Mapping[str, object]) -> dict[str, Setting]:
-    """Return all settings of a kind; an error where the kind or an option is not known or not valid."""
+    """Return all settings of a kind; raise an error if the kind or an option is unknown or invalid."""
     params = SPLITS.get(kind).params
     given = {name: _as_setting(value, params.get(name)) for name, value in options.items() if value is not None}
     return resolve_params(params, given, f"option of the {kind} split:")
 
 
 def _as_setting(value: object, param: Param | None) -> Any:
-    """Return fractions as 0.8/0.1/0.1, and dates and numbers as text, where the parameter is a text."""
+    """Return fractions as 0.8/0.1/0.1, and dates and numbers as text, if the parameter is text."""
     if param is None or not isinstance(param.default, str) or isinstance(value, str | bool):
         return value
     if isinstance(value, Sequence):

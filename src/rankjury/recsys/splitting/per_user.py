@@ -1,4 +1,4 @@
-"""Splits per user: the last rows of each user are held out, at a time of the user's own."""
+"""Splits per user: the last rows of each user are held out, at a different time for each user."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -18,14 +18,14 @@ from rankjury.stats.resampling import query_keys
 
 @split_kind(
     "leave-last",
-    "each user's last rows test, those before them validate",
+    "each user's last rows are test, the rows before them validation",
     {
-        "n": Param(1, "how many of each user's rows test", min=1),
-        "validation": Param(-1, "how many of the rows before those validate; -1: as many, 0: none", min=-1),
+        "n": Param(1, "test rows per user", min=1),
+        "validation": Param(-1, "validation rows per user, before the test rows; -1: the same number, 0: none", min=-1),
     },
 )
 def leave_last(log: Log, settings: Mapping[str, Any]) -> SplitResult:
-    """Hold out a number of rows per user; users with too few rows to leave one for training stay in train."""
+    """Hold out a number of rows per user; users with too few rows stay in training."""
     test, validation = settings["n"], settings["validation"]
     validation = test if validation == -1 else validation
     rows = log.per_user
@@ -36,7 +36,7 @@ def leave_last(log: Log, settings: Mapping[str, Any]) -> SplitResult:
     return _split_users(log, before_validation, before_test, has_validation=validation > 0, record=record)
 
 
-@split_kind("user-fraction", "each user's last share of rows tests, that before it validates", {"fractions": FRACTIONS})
+@split_kind("user-fraction", "each user's last rows by share: validation, then test", {"fractions": FRACTIONS})
 def user_fraction(log: Log, settings: Mapping[str, Any]) -> SplitResult:
     """Hold out the number of rows nearest to the share; each user keeps at least one row for training."""
     fractions = read_fractions(settings["fractions"])
@@ -49,13 +49,13 @@ def user_fraction(log: Log, settings: Mapping[str, Any]) -> SplitResult:
 
 @split_kind(
     "users",
-    "folds of users: of one fold's users the last share of rows tests, all other rows train",
+    "folds of users: the last share of rows of one fold's users is test, all other rows are training",
     {
-        "folds": Param(5, "how many folds of users there are", min=2, max=1000),
-        "fold": Param(1, "only this fold, from 1 on", min=1),
-        "fraction": Param(0.2, "the share of these users' rows that tests", min=1e-6, max=0.999999),
-        "validation": Param(0.0, "the share of their rows before that validates", min=0, max=0.999999),
-        "seed": Param(0, "which users are in which fold", max=2**63 - 1),
+        "folds": Param(5, "number of folds of users", min=2, max=1000),
+        "fold": Param(1, "number of the fold, from 1", min=1),
+        "fraction": Param(0.2, "test share of these users' rows", min=1e-6, max=0.999999),
+        "validation": Param(0.0, "validation share of their rows, before the test rows", min=0, max=0.999999),
+        "seed": Param(0, "seed for the assignment of users to folds", max=2**63 - 1),
     },
     folds_param="folds",
     fold_param="fold",
@@ -85,7 +85,7 @@ def user_folds(log: Log, settings: Mapping[str, Any]) -> SplitResult:
 
 
 def _train_only(rows: Ints, before: Ints) -> int:
-    """Return how many users have too few rows for any of them to be held out."""
+    """Return the number of users with too few rows to hold any out."""
     return int(((rows > 0) & (before == rows)).sum())
 
 
@@ -106,17 +106,17 @@ def _split_users(
         tied[inside] |= log.time[order[at]] == log.time[order[at - 1]]
     codes = np.empty_like(ordered)
     codes[order] = ordered
-    leaks = [leak_note(log, codes, "each user is cut at a time of their own", "others did after what is tested")]
+    leaks = [leak_note(log, codes, "each user is split at another time", "others did after the tested interactions")]
     if tied.any():
         users = plural(int(tied.sum()), "user was", "users were")
-        leaks.append(f"{users} cut between rows of one time, where chance decides what is held out")
+        leaks.append(f"{users} split between rows of equal time, so that the held-out row is random")
     return SplitResult(codes, leaks=tuple(filter(None, leaks)), has_validation=has_validation, record=record)
 
 
 def _order_by_user_and_time(log: Log, time: Ints) -> Ints:
-    """Return the rows by user and time; rows of one time by a hash of user id and item id, then by value.
+    """Return the rows by user and time; ties by a hash of user id and item id, then by value.
 
-    In the order of ids the same items would be the last of every user, and training would lack them.
+    In the order of ids, the same items would be the last of every user, and missing in training.
     """
     key, _, _ = user_time_keys(log, time)
     order = np.argsort(key)

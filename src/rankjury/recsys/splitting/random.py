@@ -1,4 +1,4 @@
-"""Random splits: rows drawn whatever their time; and how much training lies in the future of the test rows."""
+"""Random splits: rows drawn independent of time; and the share of training that is later than the test rows."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -20,8 +20,8 @@ _WORDS = 2**64
 
 @split_kind(
     "random",
-    "rows drawn at random, whatever their time",
-    {"fractions": FRACTIONS, "seed": Param(0, "another seed draws other rows", max=2**63 - 1)},
+    "random rows, independent of time",
+    {"fractions": FRACTIONS, "seed": Param(0, "random seed", max=2**63 - 1)},
     timed=False,
 )
 def draw_rows(log: Log, settings: Mapping[str, Any]) -> SplitResult:
@@ -37,15 +37,15 @@ def draw_rows(log: Log, settings: Mapping[str, Any]) -> SplitResult:
             words = _mix(words + log.time[rows].view(np.uint64))
         for edge in edges:
             codes[rows] += words >= np.uint64(edge)
-    leak = leak_note(log, codes, "rows are drawn whatever their time", "the same users and others did later")
+    leak = leak_note(log, codes, "rows are drawn independent of time", "the same users and others did later")
     record = {"fractions": [*map(float, fractions)]}
     return SplitResult(codes, leaks=(leak,) if leak else (), has_validation=bool(fractions[1]), record=record)
 
 
 def leak_note(log: Log, codes: WindowCodes, why: str, what: str) -> str | None:
-    """Return a sentence on how many training rows are later than half of the test rows.
+    """Return a sentence with the share of training rows that are later than half of the test rows.
 
-    None where no training row is later than any test row.
+    None if no training row is later than any test row.
     """
     if log.time is None:
         return f"{why}: models may learn from what {what}"
@@ -59,7 +59,7 @@ def leak_note(log: Log, codes: WindowCodes, why: str, what: str) -> str | None:
 
 
 def row_hashes(log: Log, seed: int) -> Callable[[slice | Ints], NDArray[np.uint64]]:
-    """Return a function that gives random bits for rows of the log, determined by the seed, user id and item id."""
+    """Return a function that gives random bits for rows of the log, determined by seed, user id and item id."""
     user = random_words(query_keys(log.users, seed), 0, 1)[:, 0]
     item = query_keys(log.items, seed)
     return lambda rows: _mix(user[log.user[rows]] + item[log.item[rows]])

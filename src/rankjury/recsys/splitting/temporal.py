@@ -17,7 +17,7 @@ from rankjury.recsys.splitting import SplitResult, split_kind
 _SHARE = 0.1
 
 
-@split_kind("temporal", "by time: the first share of all rows trains, the last tests", {"fractions": FRACTIONS})
+@split_kind("temporal", "by time: the first share of all rows is training, the last test", {"fractions": FRACTIONS})
 def temporal(log: Log, settings: Mapping[str, Any]) -> SplitResult:
     """Train is before the first cut-off, test from the second on."""
     assert log.time is not None
@@ -32,19 +32,17 @@ def temporal(log: Log, settings: Mapping[str, Any]) -> SplitResult:
 
 @split_kind(
     "dates",
-    "by given dates",
+    "by dates",
     {
-        "validation": Param(
-            "", "when validation begins: an ISO date or a number in the log's unit; empty: there is none"
-        ),
-        "test": Param("", "when test begins, likewise"),
+        "validation": Param("", "start of validation: an ISO date or a number in the log's unit; empty: no validation"),
+        "test": Param("", "start of test, in the same format"),
     },
 )
 def dates(log: Log, settings: Mapping[str, Any]) -> SplitResult:
-    """Windows begin at the given dates."""
+    """Split at the given dates."""
     assert log.time is not None
     if not settings["test"]:
-        raise UsageError("a split by dates without a date", expected="when test begins, like test = 2000-12-31")
+        raise UsageError("a split by dates needs a date", expected="the start of test, such as test = 2000-12-31")
     cutoffs = {
         name: parse_time(settings[name], log.unit, f"the date of {name}")
         for name in ("validation", "test")
@@ -53,22 +51,22 @@ def dates(log: Log, settings: Mapping[str, Any]) -> SplitResult:
     validation = cutoffs.get("validation")
     if validation is not None and validation >= cutoffs["test"]:
         found = f"validation begins at {settings['validation']}, test at {settings['test']}"
-        raise UsageError(found, expected="the other order")
+        raise UsageError(found, expected="validation before test")
     codes = windows_between(log.time, validation, cutoffs["test"])
     return SplitResult(codes, cutoffs, has_validation=validation is not None)
 
 
 @split_kind(
     "rolling",
-    "windows of time one after the other, at the log's end; each is tested on what came before it",
+    "consecutive time windows at the end of the log; each is tested with training on the time before it",
     {
-        "windows": Param(3, "how many windows there are", min=1, max=1000),
-        "window": Param(1, "only this window, from 1 on", min=1),
-        "share": Param(_SHARE, "the share of the rows that each window has", min=1e-6, max=0.999999),
-        "days": Param(0.0, "how many days each window lasts; 0: by share", min=0),
+        "windows": Param(3, "number of windows", min=1, max=1000),
+        "window": Param(1, "number of the window, from 1", min=1),
+        "share": Param(_SHARE, "share of the rows in each window", min=1e-6, max=0.999999),
+        "days": Param(0.0, "length of each window in days; 0: by share", min=0),
         "train": Param(
             "expanding",
-            "whether training begins with the log or moves on with the window",
+            "whether training begins with the log (expanding) or moves with the window (sliding)",
             choices=("expanding", "sliding"),
         ),
     },
@@ -76,7 +74,7 @@ def dates(log: Log, settings: Mapping[str, Any]) -> SplitResult:
     fold_param="window",
 )
 def rolling(log: Log, settings: Mapping[str, Any]) -> SplitResult:
-    """Test is one window; rows after it are in no window, nor are rows before a sliding training window."""
+    """Test is one window; later rows, and rows before a sliding training window, are in no window."""
     assert log.time is not None
     window, windows, days = settings["window"], settings["windows"], settings["days"]
     if days and settings["share"] != _SHARE:
@@ -85,7 +83,7 @@ def rolling(log: Log, settings: Mapping[str, Any]) -> SplitResult:
         length = days_to_units(days, log.unit)
         first, last = int(log.time.min()), int(log.time.max())
         if last + 1 - length * windows <= first:
-            found = f"{windows} windows of {days:g} days leave nothing before the first"
+            found = f"{windows} windows of {days:g} days leave no rows before the first"
             raise DataError(found, where=log.source, expected="fewer or shorter windows")
         train, test = first + length * (window - 1), last + 1 - length * (windows - window + 1)
         end = test + length
@@ -93,7 +91,7 @@ def rolling(log: Log, settings: Mapping[str, Any]) -> SplitResult:
         share = exact_fraction(settings["share"])
         before = 1 - share * windows
         if before <= 0:
-            found = f"{windows} windows of {settings['share']:g} of the rows leave nothing before the first"
+            found = f"{windows} windows of {settings['share']:g} of the rows leave no rows before the first"
             raise UsageError(found, expected="fewer or smaller windows")
         begin = before + share * (window - 1)
         train, test, end = temporal_cutoffs(log.time, [share * (window - 1), begin, min(begin + share, Fraction(1))])
@@ -104,13 +102,13 @@ def rolling(log: Log, settings: Mapping[str, Any]) -> SplitResult:
 
 
 def temporal_cutoffs(time: Ints, shares: Sequence[Fraction]) -> list[int]:
-    """Return the times before which the share of rows is nearest to each share; of two equally near the earlier."""
+    """Return the times before which the share of rows is nearest to each share; ties: the earlier."""
     rows = len(time)
     places = [min(int(share * rows), rows - 1) for share in shares]
     ordered = np.partition(time, sorted(set(places)))
     cutoffs = []
     for place, share in zip(places, shares, strict=True):
-        at, wanted = int(ordered[place]), share * rows  # the time of the row at which the share is reached
+        at, wanted = int(ordered[place]), share * rows  # time of the row at which the share is reached
         later = time > at
         upto = rows - int(np.count_nonzero(later))
         before = int(np.count_nonzero(time < at))
@@ -122,7 +120,7 @@ def temporal_cutoffs(time: Ints, shares: Sequence[Fraction]) -> list[int]:
 def windows_between(
     time: Ints, validation: int | None, test: int, *, first: int | None = None, end: int | None = None
 ) -> WindowCodes:
-    """Return the window of each row: train from ``first`` on, test before ``end``, where these are given."""
+    """Return the window of each row: train from ``first`` on, test before ``end``, if these are given."""
     codes = (time >= test).astype(np.int8)
     codes += codes if validation is None else time >= validation
     if first is not None:

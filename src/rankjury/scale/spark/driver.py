@@ -1,4 +1,4 @@
-"""Evaluation on Spark, the driver's side: rows are shuffled by query, scores stay on the executors, sums come back."""
+"""Evaluation on Spark, driver side: rows are shuffled by query, scores stay on the executors, sums are returned."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -65,12 +65,12 @@ if TYPE_CHECKING:
 _BUCKETS_IN_A_PARTITION = 4
 _KEYS_TRIED_PER_PARTITION = 20
 _BYTES_OF_NUMBERS, _BYTES_OF_TEXT = 24.0, 40.0
-"""Of a row; ids that are text take more."""
+"""Bytes per row; text ids take more."""
 _MOST_BUCKETS = 1 << 14
 _RESULTS_AT_ONCE = 32
 _RANKED_AT_ONCE = 2_000_000
 _SCORES_PER_COLUMN = 100_000
-"""That are brought to the driver for exact quantiles."""
+"""Number of scores that are collected on the driver for exact quantiles."""
 
 
 def evaluate_on_spark(
@@ -86,7 +86,7 @@ def evaluate_on_spark(
 ) -> Report:
     """Evaluate Parquet files on any file system that Spark can read.
 
-    Where the master is local and the files are on this machine, tasks read the files without Spark's reader.
+    If the master is local and the files are on this machine, tasks read the files without Spark's reader.
     """
     is_local = parse_master(str(spark.sparkContext.master)).is_local
     if is_local and all(is_here(spark, path) for path in (request.gold, *request.systems.values())):
@@ -117,18 +117,18 @@ def evaluate_source(
     """Evaluate the tables of a source: the gold, the rankings and the attributes, in the order of the request."""
     if request.duplicates in ("first", "last"):
         raise UsageError(
-            f"--duplicates {request.duplicates} on Spark, where rows have no order", expected="error or max"
+            f"--duplicates {request.duplicates} is impossible on Spark: rows have no order", expected="error or max"
         )
     for asked in request.asked:
         if asked.measure["ties"] == "order":
-            raise UsageError(f"{asked.label} breaks ties by the order of rows, and on Spark they have none")
+            raise UsageError(f"{asked.label} breaks ties by the order of rows, which is undefined on Spark")
     try:
         with watch_jobs(spark, "Scoring", progress) as jobs:
             rounds = _SparkRounds(jobs, request, source, budget)
             with open_parquet_folder(spark, per_query) as target:
                 return rounds.run(target)
-    except DuplicatePair as error:  # without an order, neither of two rows is the first
-        error.hint = "Keep the highest of them with --duplicates max."
+    except DuplicatePair as error:  # without an order there is no first row
+        error.hint = "Use --duplicates max to keep the highest."
         raise
 
 
@@ -149,7 +149,7 @@ class _SparkRounds:
         self._scores = jobs.persist(jobs.map_batches(pieces, judge, RESULTS))
 
     def run(self, per_query: str | None) -> Report:
-        """Judge, write every query's scores to a folder where one is given, and run the rounds."""
+        """Judge, write the scores of every query to a folder if given, and run the rounds."""
         request = self._request
         found: BlockFindings = self._sum(self._scores)
         found.check(request)
@@ -164,7 +164,7 @@ class _SparkRounds:
             return self._sum(self._jobs.map_batches(self._scores, task, RESULTS))
 
         def rank(panels: Sequence[Panel], outlined: Survey) -> list[list[RankTotals]]:
-            """Shuffle differences by the range of their size, and rank each range by itself."""
+            """Shuffle differences by the range of their size, and rank each range separately."""
             ranges = size_ranges(found.queries * len(request.layout.pairs) * len(panels), _RANKED_AT_ONCE)
             task = RankDifferences(self._jobs.broadcast((request, panels, outlined)), ranges, self._columns)
             rows = self._jobs.map_batches(self._scores, task, RANGES)
@@ -174,7 +174,7 @@ class _SparkRounds:
         return run_rounds(request, found, run, rank, _SCORES_PER_COLUMN)
 
     def _sum(self, results: "DataFrame") -> Any:
-        """Return the sum of all partitions' results; many are first added by tasks."""
+        """Return the sum of all partitions' results; if there are many, tasks add them first."""
         from pyspark.sql import functions as f
 
         wanted = results.where(f.col("kind") == FOUND)
@@ -188,7 +188,7 @@ class _SparkRounds:
 
 
 def _partition_keys(spark: "SparkSession", partitions: int) -> tuple[int, ...]:
-    """Return for each partition a number that Spark's hash sends there; plain numbers would leave some empty."""
+    """Return for each partition a number that Spark's hash assigns to it; consecutive numbers leave some empty."""
     from pyspark.sql import functions as f
 
     keys: dict[int, int] = {}
@@ -225,12 +225,12 @@ def evaluate(
     progress: Progress = NO_PROGRESS,
     **conventions: Value,
 ) -> Report:
-    """Score rankings on Spark: the same report, to the last digit, as from one process.
+    """Evaluate rankings on Spark: the report equals that of one process to the last digit.
 
     ``runs`` is one DataFrame, or several by name; with ``baseline`` they are compared with that one. ``slices`` is a
-    DataFrame of attributes of queries, and ``by`` says which to break down by; ``item_slices``, any table of attributes
-    of items, and ``items_by`` are the same for items. Every query's scores go to the folder ``per_query``, as Parquet.
-    ``memory`` is what the Python of a task may take.
+    DataFrame of query attributes, and ``by`` selects the attributes to group by; ``item_slices``, any table of item
+    attributes, and ``items_by`` are the same for items. The scores of every query are written to the folder
+    ``per_query``, as Parquet. ``memory`` limits the Python process of each task.
 
     >>> rankjury.scale.spark.evaluate(spark, gold, run, ["ndcg@10", "recall@100"], slices=users, by="country")
     """
@@ -251,7 +251,7 @@ def evaluate(
         quantiles=tuple(quantiles),
     )
     for file in of_items:
-        # A Spark DataFrame is collected, since items are few compared with queries.
+        # A Spark DataFrame is collected, since there are few items compared with queries.
         rows = pl.from_arrow(item_slices.toArrow()) if hasattr(item_slices, "toArrow") else item_slices
         table, id_column = check_attributes(pl.DataFrame(rows), "item", file.path)
         cuts = SliceTable(table, id_column, "items", file.asked, file.path)

@@ -1,4 +1,4 @@
-"""Translation of Spark's errors into errors that say what is wrong with which file."""
+"""Translation of Spark's errors into messages that name the fault and the file."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -13,7 +13,7 @@ Meaning = Callable[[re.Match[str], str], RankjuryError]
 
 @contextmanager
 def translate_errors(where: str | None = None) -> Iterator[None]:
-    """Raise those of Spark's errors that a user can act on as ours; ``where``: for errors that name no file."""
+    """Raise Spark errors that a user can act on as ours; ``where``: for errors without a file name."""
     from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException
 
@@ -28,7 +28,7 @@ def translate_errors(where: str | None = None) -> Iterator[None]:
 
 
 def translate_error(text: str) -> RankjuryError | None:
-    """Return the error for the text of one of Spark's, with Java's stack; None where a user cannot act on it."""
+    """Return the error for the text of a Spark error, with Java's stack; None if a user cannot act on it."""
     matches = ((re.search(pattern, text), error_of) for pattern, error_of in _MEANINGS)
     return next((error_of(match, text) for match, error_of in matches if match), None)
 
@@ -51,12 +51,12 @@ def _unreadable(found: re.Match[str], text: str) -> RankjuryError:
 
 def _no_such_column(found: re.Match[str], text: str) -> RankjuryError:
     others = re.search(r"one of the following\? \[(.*?)\]", text)
-    hint = f"There are: {others.group(1).replace('`', '')}" if others else None
+    hint = f"Known columns: {others.group(1).replace('`', '')}" if others else None
     return DataError(f"there is no column {found.group(1)!r}", hint=hint)
 
 
 def _says(message: str, hint: str | None = None, kind: type[RankjuryError] = DataError) -> Meaning:
-    """Make an error whose message may have the groups of the pattern, {0} the first, and all that matched, {all}."""
+    """Make an error whose message may have the groups of the pattern, {0} the first, and the complete match, {all}."""
 
     def error_of(found: re.Match[str], _: str) -> RankjuryError:
         groups = (" ".join(group.split()) for group in found.groups())
@@ -78,7 +78,7 @@ def _short(text: str) -> str:
 _MEANINGS: tuple[tuple[str, Meaning], ...] = (
     (
         r"No space left on device",
-        _says("a disk that Spark writes to is full", "SPARK_LOCAL_DIRS, or --temp on one machine, names another."),
+        _says("a disk that Spark writes to is full", "Choose another with SPARK_LOCAL_DIRS, or --temp on one machine."),
     ),
     (
         r"\[FAILED_READ_FILE[^\]]*\] Encountered error while reading file (?P<path>\S+)\.\s(?P<said>.*)",
@@ -96,7 +96,7 @@ _MEANINGS: tuple[tuple[str, Meaning], ...] = (
     (r"\[UNRESOLVED_COLUMN[^\]]*\] .*? with name `(.+?)` cannot be resolved", _no_such_column),
     (
         r"\[COLUMN_ALREADY_EXISTS\] The column `(.+?)` already exists",
-        _says("several columns are called {0!r}", "Spark does not tell upper from lower case; rename one."),
+        _says("several columns are called {0!r}", "Spark ignores case in column names; rename one."),
     ),
     (
         r"Mkdirs failed to create (\S+)",
@@ -108,7 +108,7 @@ _MEANINGS: tuple[tuple[str, Meaning], ...] = (
         r"No FileSystem for scheme \"?[\w.+-]+\"?|Class org\.apache\.hadoop\.fs\.\S+ not found",
         _says(
             "Spark cannot reach this store: {all}",
-            "Its library has to be among Spark's jars: spark.jars.packages in spark-defaults.conf.",
+            "Add its library to Spark's jars: spark.jars.packages in spark-defaults.conf.",
             UsageError,
         ),
     ),
@@ -116,33 +116,33 @@ _MEANINGS: tuple[tuple[str, Meaning], ...] = (
         r"ModuleNotFoundError: No module named '(\w+)[\w.]*'",
         _says(
             "{0} is not installed on the executors",
-            "Install rankjury[spark] on every machine of the cluster; PYSPARK_PYTHON says which Python is taken.",
+            "Install rankjury[spark] on every machine of the cluster; PYSPARK_PYTHON selects the Python.",
         ),
     ),
     (
         r"(?:Can't get attribute|cannot import name) '(\w+)' (?:on <module|from) 'rankjury",
         _says(
-            "the executors' rankjury is of another release: it has no {0}",
+            "the executors have another release of rankjury, without {0}",
             "Install the same one on every machine of the cluster.",
         ),
     ),
     (
         r"\[PYTHON_VERSION_MISMATCH\][^\n]*",
-        _says("the executors' Python is not the driver's: {all}", "PYSPARK_PYTHON says which Python is taken."),
+        _says("executors and driver have different Python versions: {all}", "PYSPARK_PYTHON selects the Python."),
     ),
     (
         r"Cannot run program \"([^\"]+)\"",
-        _says("the executors have no {0}", "PYSPARK_PYTHON says which Python is taken on every machine."),
+        _says("the executors have no {0}", "PYSPARK_PYTHON selects the Python on every machine."),
     ),
     (
         r"OutOfMemoryError|ARROW_OUT_OF_MEMORY",
-        _says("Spark ran out of memory", "spark.driver.memory and spark.executor.memory say how much there is."),
+        _says("Spark ran out of memory", "Increase spark.driver.memory or spark.executor.memory."),
     ),
     (
         r"Python worker exited unexpectedly",
         _says(
-            "a worker's Python process ended, as happens where memory runs out",
-            "More partitions make smaller tasks: spark.sql.shuffle.partitions.",
+            "a worker's Python process ended, probably out of memory",
+            "Increase spark.sql.shuffle.partitions for smaller tasks.",
         ),
     ),
     (
@@ -154,4 +154,4 @@ _MEANINGS: tuple[tuple[str, Meaning], ...] = (
         _says("the cluster was lost: {all}"),
     ),
 )
-"""Patterns of Spark's messages with what they mean; the first match counts."""
+"""Patterns of Spark's messages with their translations; the first match counts."""

@@ -1,4 +1,4 @@
-"""Files that Spark reads and writes: paths of this machine and of other stores, and the files behind a bad row."""
+"""Files that Spark reads and writes: paths of this machine and of other stores, and the files of an invalid row."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -26,7 +26,7 @@ _OTHER_FORMATS = (".csv", ".tsv", ".jsonl", ".ndjson", ".json", ".gz", ".zst")
 
 
 def is_local(spark: "SparkSession", path: str) -> bool:
-    """Return whether a path is one of this machine, whether or not it exists."""
+    """Return whether a path is on this machine, whether or not it exists."""
     default = str(spark._jsc.hadoopConfiguration().get("fs.defaultFS"))  # the store of paths without a scheme
     return "://" not in path and default.startswith("file:")
 
@@ -72,7 +72,7 @@ def judged_items(gold: SparkTable) -> pl.Series:
 
 @contextmanager
 def name_faulty_files(tables: Sequence[SparkTable], progress: Progress = NO_PROGRESS) -> Iterator[None]:
-    """Add to an error about a table the files that hold the faulty rows."""
+    """Add to an error about a table the files with the invalid rows."""
     try:
         yield
     except DataError as error:
@@ -106,10 +106,10 @@ def _name_files(table: SparkTable, error: DataError) -> None:
 
 @contextmanager
 def open_parquet_folder(spark: "SparkSession", path: str | None) -> Iterator[str | None]:
-    """Yield the path of a new folder for Spark to write to; after an error nothing is left of it.
+    """Yield the path of a new folder for Spark to write to; it is removed after an error.
 
-    A local folder is written next to its place and renamed at the end. Other stores may not have renames: there Spark
-    writes in place, and ``_SUCCESS`` marks a complete folder.
+    A local folder is written next to its destination and renamed at the end. Other stores may not support renames:
+    there Spark writes in place, and ``_SUCCESS`` marks a complete folder.
     """
     from py4j.protocol import Py4JJavaError
 
@@ -117,13 +117,13 @@ def open_parquet_folder(spark: "SparkSession", path: str | None) -> Iterator[str
         yield None
         return
     if PurePath(path).suffix.lower() in _OTHER_FORMATS:
-        raise UsageError(f"Spark writes Parquet, not {PurePath(path).suffix}", where=path, hint="Name a folder.")
+        raise UsageError(f"Spark writes Parquet, not {PurePath(path).suffix}", where=path, hint="Give a folder.")
     place = _absolute_path(spark, path)
     jvm: Any = spark._jvm
     target = jvm.org.apache.hadoop.fs.Path(place)
     store = target.getFileSystem(spark._jsc.hadoopConfiguration())
     if store.exists(target):
-        raise DataError("the folder exists already", where=path, expected="a new folder")
+        raise DataError("the folder already exists", where=path, expected="a new folder")
     if is_local(spark, path):
         check_destination(Path(place), parents=True)
         make_folder(Path(place).parent)
@@ -131,7 +131,7 @@ def open_parquet_folder(spark: "SparkSession", path: str | None) -> Iterator[str
             yield str(part)
         return
     made = False
-    with suppress(Py4JJavaError):  # before all the work
+    with suppress(Py4JJavaError):  # checked before any work
         made = store.mkdirs(target)
     if not made:
         raise DataError("cannot create the folder", where=path)

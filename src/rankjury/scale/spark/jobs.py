@@ -1,10 +1,10 @@
-"""Spark jobs that are watched: progress while they run, cancellation of all of them after an error or Ctrl-C.
+"""Spark jobs with progress, and cancellation of all of them after an error or Ctrl-C.
 
-A task that raises is retried three times, and only the text of its traceback arrives. So a function that finds a fault
-in the data adds it to an accumulator and ends; the driver raises it.
+A task that raises is retried three times, and only the text of its traceback arrives. So a function that finds invalid
+data adds the error to an accumulator and ends; the driver raises it.
 
-An exception during a call to Java would leave its answer unread on the socket, and PySpark then closes all of its
-sockets with a page of errors. So Ctrl-C is deferred while a call to Spark is running.
+An exception during a call to Java would leave the response unread on the socket, and PySpark then closes all of its
+sockets with a page of errors. So Ctrl-C is deferred during a call to Spark.
 """
 
 import json
@@ -43,7 +43,7 @@ class ErrorList:
 
 
 def report_errors(function: Batches, errors_found: Any) -> Batches:
-    """Return the function with its errors added to an accumulator, after a check of rankjury's release."""
+    """Return the function with its errors added to an accumulator, after a check of rankjury's version."""
     release = __version__
 
     def with_errors_reported(batches: Iterator[Any]) -> Iterator[Any]:
@@ -60,7 +60,7 @@ def check_release(of_driver: str) -> None:
     """Refuse executors of another release, whose digits may differ."""
     if of_driver != __version__:
         raise DataError(
-            f"the executors have rankjury {__version__}, and the driver has {of_driver}",
+            f"the executors have rankjury {__version__}, but the driver {of_driver}",
             expected="the same release everywhere",
         )
 
@@ -84,7 +84,7 @@ def load_error(text: bytes) -> RankjuryError:
 
 @dataclass
 class Interrupt:
-    """Whether Ctrl-C was pressed and is still to be raised."""
+    """Whether Ctrl-C was pressed and has not been raised yet."""
 
     pressed: bool = False
 
@@ -95,7 +95,7 @@ class Interrupt:
 
 @contextmanager
 def defer_interrupt() -> Iterator[Interrupt]:
-    """Note the first Ctrl-C during a call to Spark; any other is raised at once."""
+    """Record the first Ctrl-C during a call to Spark; any other is raised immediately."""
     interrupt = Interrupt()
     before = signal.getsignal(signal.SIGINT)
     if current_thread() is not main_thread() or not callable(before):
@@ -124,7 +124,7 @@ _GROUP_PROPERTIES = ("spark.jobGroup.id", "spark.job.description", "spark.job.in
 
 @dataclass(frozen=True, eq=False)
 class SparkJobs:
-    """Jobs of one job group, and what is persisted or broadcast for them."""
+    """Jobs of one job group, with their persisted and broadcast data."""
 
     spark: "SparkSession"
     group: str
@@ -141,13 +141,13 @@ class SparkJobs:
         return list(parts.mapPartitions(report_errors(lambda some: map(function, some), self._errors)).collect())
 
     def persist(self, frame: "DataFrame") -> "DataFrame":
-        """Return the frame, computed once and kept until the end."""
+        """Return the frame, computed once and stored until the end."""
         persisted = frame.persist()
         self._releases.append(persisted.unpersist)
         return persisted
 
     def broadcast(self, value: Any) -> Any:
-        """Return a broadcast of the value, which executors have as ``.value`` until the end."""
+        """Return a broadcast of the value, available to executors as ``.value`` until the end."""
         broadcast = self.spark.sparkContext.broadcast(value)
         self._releases.append(broadcast.destroy)
         return broadcast
@@ -157,7 +157,7 @@ class SparkJobs:
         return bool(self._errors.value)
 
     def raise_failure(self) -> None:
-        """Raise an error that executors reported; of several always the same."""
+        """Raise an error that executors reported; of several always the same one."""
         if self.failed:
             raise load_error(min(self._errors.value))
 
@@ -172,9 +172,9 @@ class SparkJobs:
 
 @contextmanager
 def watch_jobs(spark: "SparkSession", what: str, progress: Progress = NO_PROGRESS) -> Iterator[SparkJobs]:
-    """Run jobs, report how many of their tasks are done, and translate Spark's errors.
+    """Run jobs, report progress by tasks, and translate Spark's errors.
 
-    However the block is left, its jobs are cancelled, and what was persisted or broadcast is released.
+    At the end of the block, also after an error, its jobs are cancelled, and persisted and broadcast data is released.
     """
     check_classic(spark)
     context = spark.sparkContext
@@ -204,7 +204,7 @@ def watch_jobs(spark: "SparkSession", what: str, progress: Progress = NO_PROGRES
 
 @contextmanager
 def _watch_in_thread(jobs: SparkJobs, interrupt: Interrupt, what: str, progress: Progress) -> Iterator[None]:
-    """Report progress in a thread, and cancel the jobs where their result is not wanted any more."""
+    """Report progress in a thread, and cancel the jobs when their result is not needed any more."""
     left, is_complete = Event(), [False]
 
     def look() -> None:

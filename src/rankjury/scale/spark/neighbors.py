@@ -1,7 +1,7 @@
-"""Exact nearest neighbours on Spark: queries are partitioned, the corpus is broadcast, one tile after the other.
+"""Exact nearest neighbours on Spark: queries are partitioned, the corpus is broadcast tile by tile.
 
-The score of a pair depends on its two vectors alone, and equal scores are ordered by id. So the k best of the k best of
-every tile are the k best of all, to the last digit, whatever the tiles and executors.
+The score of a pair depends on its two vectors only, and ties are ordered by id. So merging the k best of every tile
+gives the k best of all, to the last digit, independent of tiles and executors.
 """
 
 from dataclasses import dataclass
@@ -28,14 +28,14 @@ _PART_BYTES = 1 << 24
 _PAIR_BYTES = 16
 _MIN_QUERIES, _MAX_QUERIES = 64, 4096
 _PARTS_A_CORE = 4
-"""So that one slow task does not hold up the others for long."""
+"""Several per core, so that one slow task does not delay the others."""
 
 TileResult = tuple[Ints, Floats]
 
 
 @dataclass(frozen=True, eq=False)
 class _CorpusTile:
-    """Some items, from ``first`` on, and their places in the order of ids."""
+    """Items from ``first`` on, and their positions in the order of ids."""
 
     first: int
     items: Matrix
@@ -54,7 +54,7 @@ def nearest_on_spark(
     tile_bytes: int | None = None,
     progress: Progress = NO_PROGRESS,
 ) -> Neighbours:
-    """Return what ``rankjury.retrieval.knn.search.nearest`` returns, computed by Spark's executors."""
+    """Return the result of ``rankjury.retrieval.knn.search.nearest``, computed by Spark's executors."""
     k = min(k, len(items))
     if not len(queries) or not k:
         return nearest(queries, items, k, metric=metric)
@@ -78,7 +78,7 @@ def nearest_on_spark(
 
 
 def _search_part(tile: Any, part: tuple[Matrix, Ints], k: int, metric: str) -> TileResult:
-    """Return the nearest items of some queries within a tile, which is a broadcast; with each query its own item."""
+    """Return the nearest items of some queries within a broadcast tile; each query has its excluded item."""
     queries, own = part
     first, items = tile.value.first, tile.value.items
     within = (own >= first) & (own < first + len(items))
@@ -89,7 +89,7 @@ def _search_part(tile: Any, part: tuple[Matrix, Ints], k: int, metric: str) -> T
 
 
 def _plan_jobs(queries: Matrix, k: int, cores: int) -> list[list[tuple[int, int]]]:
-    """Return the ranges of queries of each job, one per task, so that no job holds too much at once."""
+    """Return the ranges of queries of each job, one per task, so that no job needs too much memory."""
     fitting = min(_MAX_QUERIES, _PART_BYTES // _row_bytes(queries))
     size = max(1, min(fitting, max(_MIN_QUERIES, -(-len(queries) // (_PARTS_A_CORE * cores)))))
     ranges = cut_rows(len(queries), size)
@@ -102,7 +102,7 @@ def _row_bytes(vectors: Matrix) -> int:
 
 
 def _merge_best(first: TileResult, second: TileResult, k: int, places: Ints) -> TileResult:
-    """Return the k best of the results from two parts of the corpus: by score, then by id."""
+    """Return the k best of the results from two tiles: by score, then by id."""
     items, scores = (np.concatenate(both, axis=1) for both in zip(first, second, strict=True))
     by_id = np.argsort(places[items], axis=1)
     items, scores = (np.take_along_axis(both, by_id, axis=1) for both in (items, scores))

@@ -1,7 +1,7 @@
-"""Spark sessions: the active one, or a new one that is quiet and leaves nothing behind.
+"""Spark sessions: the active one, or a new, quiet one that removes all its files.
 
-A new session is started and stopped in a thread of its own. So Ctrl-C never interrupts its start or its end; and Spark,
-which replaces the handler of Ctrl-C when it is started in the main thread, does not.
+A new session is started and stopped in a separate thread. So Ctrl-C never interrupts its start or end; and Spark does
+not replace the handler of Ctrl-C, as it does when started in the main thread.
 """
 
 import logging
@@ -32,12 +32,12 @@ EVERY_CORE = "local[*]"
 OLDEST_JAVA = 17
 """Required by Spark 4."""
 _MIN_MEMORY = 450 << 20
-"""With less, Spark does not start."""
+"""Spark does not start with less."""
 _LOGGERS = ("DataFrameQueryContextLogger", "SQLQueryContextLogger")
 _LOCAL = re.compile(r"local(\[(\*|[1-9]\d*)(\s*,\s*[1-9]\d*)?\])?|local-cluster\[\d+\s*,\s*\d+\s*,\s*\d+\]")
 _LOOPBACK = ("127.", "localhost", "::1")
 _MASTER_TIMEOUT, _JAVA_TIMEOUT, _STOP_TIMEOUT = 5.0, 30, 20
-_JAVA_HINT = "On Debian: apt-get install openjdk-17-jre-headless. JAVA_HOME says which Java is taken."
+_JAVA_HINT = "On Debian: apt-get install openjdk-17-jre-headless. JAVA_HOME selects the Java."
 _ROWS_IN_A_BATCH = 100_000
 _LOG = "spark.log"
 _BOILERPLATE = ("\t", "WARNING: Using incubator modules", "Setting default log level", "To adjust logging level")
@@ -60,12 +60,12 @@ def open_session(
     temp: Path | None = None,
     settings: Mapping[str, str] | None = None,
 ) -> Iterator["SparkSession"]:
-    """Yield the active session, which is left running, or a new one, which is stopped in the end.
+    """Yield the active session, which is left running, or a new one, which is stopped at the end.
 
     Args:
         master: Spark's master; None: that of the active session, or every core of this machine.
         memory: Memory of each of Spark's Java processes in bytes, for a new session.
-        temp: Folder for what Spark puts on disk, for a new session.
+        temp: Folder for Spark's temporary files, for a new session.
         settings: Spark's settings by name, for a new session.
     """
     check_libraries()
@@ -80,8 +80,8 @@ def open_session(
         context = SparkContext._active_spark_context
         if context is not None and master not in (None, context.master):
             raise UsageError(
-                f"a session on {context.master} is active, and {master} was asked for",
-                hint="Stop that one first, or name no master.",
+                f"a session on {context.master} is active, but {master} was requested",
+                hint="Stop that session first, or omit the master.",
             )
         active = None if context is None else SparkSession.builder.getOrCreate()
     if active is not None:
@@ -95,14 +95,14 @@ def open_session(
 
 
 def check_libraries() -> None:
-    """Refuse to work without the libraries of the extra."""
+    """Raise an error if a library of the extra is missing."""
     for library in ("pyspark", "pyarrow", "pandas"):
         if find_spec(library) is None:
             raise missing_library(library, "working on Spark")
 
 
 def check_classic(spark: "SparkSession") -> None:
-    """Refuse a session whose jobs cannot be watched and cancelled: one of Spark Connect, or a stopped one."""
+    """Refuse a session whose jobs cannot be watched and cancelled: Spark Connect, or a stopped one."""
     if getattr(spark, "_jsparkSession", None) is None:
         raise UsageError(
             f"{type(spark).__module__}.{type(spark).__name__} is not a classic Spark session",
@@ -113,10 +113,10 @@ def check_classic(spark: "SparkSession") -> None:
 
 
 def check_java() -> None:
-    """Refuse to start Spark without a suitable Java."""
-    expected = f"Java {OLDEST_JAVA} or later, on which Spark 4 runs"
+    """Raise an error if there is no suitable Java."""
+    expected = f"Java {OLDEST_JAVA} or later, as required by Spark 4"
     home = os.environ.get("JAVA_HOME")
-    java = str(Path(home) / "bin" / "java") if home else shutil.which("java")  # as Spark's script looks for it
+    java = str(Path(home) / "bin" / "java") if home else shutil.which("java")  # found as in Spark's script
     if java is None:
         raise UsageError("there is no java on the PATH, and JAVA_HOME is not set", expected=expected, hint=_JAVA_HINT)
     try:
@@ -129,19 +129,19 @@ def check_java() -> None:
     version = java_version(output)
     if version is None or version < OLDEST_JAVA:
         first = next(iter(output.strip().splitlines()), "nothing")
-        found = f"'{java} -version' says {first!r}" if version is None else f"{java} is Java {version}"
+        found = f"'{java} -version' prints {first!r}" if version is None else f"{java} is Java {version}"
         raise UsageError(found, expected=expected, hint=_JAVA_HINT)
 
 
 def java_version(output: str) -> int | None:
-    """Return the release in the output of ``java -version``: 8 for ``1.8.0_412``, 17 for ``17.0.15``."""
+    """Return the version in the output of ``java -version``: 8 for ``1.8.0_412``, 17 for ``17.0.15``."""
     found = re.search(r'version "(?:1\.)?(\d+)', output)
     return int(found.group(1)) if found else None
 
 
 @contextmanager
 def silence_pyspark() -> Iterator[None]:
-    """Suppress PySpark's log of errors that are raised anyway, and its warning about pandas, which it does not use."""
+    """Suppress PySpark's log of errors that are raised anyway, and its warning about pandas, which is not used."""
     loggers = [logging.getLogger(name) for name in _LOGGERS]
     before = [logger.disabled for logger in loggers]
     for logger in loggers:
@@ -164,7 +164,7 @@ class Master:
 
     @property
     def on_this_machine(self) -> bool:
-        """Whether only this machine takes part, so that the loopback suffices."""
+        """Whether only this machine participates, so that the loopback interface suffices."""
         return self.is_local or (bool(self.hosts) and all(host.startswith(_LOOPBACK) for host, _ in self.hosts))
 
     @property
@@ -172,7 +172,7 @@ class Master:
         return _LOCAL.fullmatch(self.url) is not None
 
     def check_answers(self) -> None:
-        """Connect to the masters of a cluster: Spark itself would try for a minute, and end its process."""
+        """Connect to the masters of a cluster: Spark itself would try for a minute, and then exit."""
         failures = []
         for host, port in self.hosts:
             try:
@@ -185,7 +185,7 @@ class Master:
             raise DataError(
                 f"no Spark master answers ({'; '.join(failures)})",
                 where=self.url,
-                hint="Is the cluster running? Its master's page says which address it has.",
+                hint="Is the cluster running? Its address is on the master's web page.",
             )
 
 
@@ -231,7 +231,7 @@ def start_session(
 
 @contextmanager
 def with_variables(environment: MutableMapping[str, str], variables: Mapping[str, str]) -> Iterator[None]:
-    """Add variables to an environment until the block ends; variables that are set stay as they are."""
+    """Add variables to an environment until the block ends; existing variables are unchanged."""
     added = {name: value for name, value in variables.items() if name not in environment}
     environment.update(added)
     try:
@@ -262,7 +262,7 @@ def _default_settings(master: Master, memory: int | None, folder: Path) -> dict[
 
 
 def _start(settings: Mapping[str, str], folder: Path) -> tuple["SparkSession", Any]:
-    """Start a session; return it with the gateway to its Java process, None where that existed before."""
+    """Start a session; return it with the gateway to its Java process, or None if that was running before."""
     import pyspark
     from pyspark import SparkConf, SparkContext
     from pyspark.errors import PySparkRuntimeError
@@ -280,7 +280,7 @@ def _start(settings: Mapping[str, str], folder: Path) -> tuple["SparkSession", A
                 lines = (folder / _LOG).read_text(encoding="utf-8", errors="replace").strip().splitlines()
                 last = next((line for line in reversed(lines) if not line.startswith(_BOILERPLATE)), None)
                 hint = None if last is None else f"It said: {last}"
-                raise DataError("the Java process of Spark ended at once", hint=hint) from None
+                raise DataError("the Java process of Spark ended immediately", hint=hint) from None
     try:
         SparkContext(conf=conf, gateway=gateway)
         return SparkSession.builder.getOrCreate(), gateway

@@ -1,7 +1,7 @@
 """Input tables on Spark, as DataFrames or local Parquet files, packed into pieces that are shuffled by query.
 
-Spark moves rows one by one. A piece holds thousands of rows of one bucket of queries as Arrow, and Spark only moves its
-bytes.
+Spark moves rows one by one. A piece contains thousands of rows of one bucket of queries as Arrow bytes, which Spark
+moves as one row.
 """
 
 from collections import Counter
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 BUCKET = "rankjury:bucket"
-"""A name that no attribute has."""
+"""A name that no attribute may have."""
 PART = "part"
 PIECES = f"{PART} int, `{BUCKET}` int, number int, piece binary"
 BYTES_IN_A_BUCKET = 8 << 20
@@ -35,31 +35,31 @@ BYTES_IN_A_BUCKET = 8 << 20
 _INTEGERS = ("tinyint", "smallint", "int", "bigint")
 _NUMBERS = (*_INTEGERS, "float", "double", "boolean")
 _TEXTS = ("string", "decimal(20,0)")
-"""Unsigned integers of 64 bits are read as the latter; they are compared as text, as everywhere."""
+"""Unsigned 64-bit integers are read as decimal(20,0); they are compared as text, as everywhere."""
 _UNKNOWN_SIZE = 1 << 60
-"""Spark's size of a table of which it knows nothing, or more."""
+"""Minimum size that Spark reports for tables of unknown size."""
 _ROWS_PACKED = (1_000_000, 4_000_000)
 _ROWS_IN_A_PIECE = 500
-"""With fewer, a piece costs more than it holds."""
+"""Smaller pieces cost more than they save."""
 _ROWS_READ = (100_000, 3_000_000)
 _TASKS_OF_A_CORE = 4
 
 
 @dataclass(frozen=True)
 class Buckets:
-    """Number of buckets of queries, and the keys by which their pieces are shuffled; buckets take them in turn."""
+    """Number of buckets of queries, and the keys by which their pieces are shuffled, assigned in turn."""
 
     number: int
     keys: tuple[int, ...]
 
     @property
     def rows_packed(self) -> int:
-        """Rows that are packed at once."""
+        """Number of rows packed at once."""
         return min(max(_ROWS_PACKED[0], self.number * _ROWS_IN_A_PIECE), _ROWS_PACKED[1])
 
 
 class RowSource(Protocol):
-    """The gold, the systems' rankings and the attributes."""
+    """The gold, the rankings of the systems, and the attributes."""
 
     @property
     def size(self) -> int:
@@ -118,7 +118,7 @@ class SparkTable:
         return name == QUERY or (name == ITEM and self.kind != "attributes")
 
     def bucketed(self, texts: Sequence[str], buckets: int) -> "DataFrame":
-        """Return the columns in their order, with ids of one type, and at last the bucket of the query.
+        """Return the columns in order, with ids of one type, and the bucket of the query last.
 
         Spark's conversion to Arrow fails on dots in names, so columns are named by their number.
         """
@@ -162,7 +162,7 @@ def spark_table(frame: Any, kind: str, where: str) -> SparkTable:
     counts = Counter(map(folded, names))
     for name, column in columns.items():
         if counts[folded(column)] > 1:
-            raise DataError(f"several columns are called {column!r}", where=where, expected="one of each name")
+            raise DataError(f"several columns are called {column!r}", where=where, expected="unique names")
         type_ = table.type_of(name)
         if table.is_id(name):
             if type_ not in (*_TEXTS, *_INTEGERS):
@@ -178,7 +178,7 @@ class PackRows:
     """Maps the rows of a table to pieces, after a check of their values."""
 
     number: int
-    """The table's place among all tables."""
+    """Index of the table among all tables."""
     kind: str
     """``gold``, ``run`` or ``attributes``."""
     where: str
@@ -246,9 +246,9 @@ class DataFrameSource:
 
     @property
     def size(self) -> int:
-        """Spark's estimate of all that the tables are made of, before anything is read.
+        """Spark's size estimate of all tables, before anything is read.
 
-        One that Spark does not know counts as large enough for its default number of partitions.
+        An unknown size counts as large enough for Spark's default number of partitions.
         """
         total = 0
         for frame in (table.frame for table in self.tables):
@@ -268,7 +268,7 @@ class DataFrameSource:
 
 
 class ParquetSource:
-    """Parquet files on the machine of all tasks, which read them without Spark in a third of the time."""
+    """Parquet files on a machine shared by all tasks, which read them without Spark in a third of the time."""
 
     def __init__(self, tables: Sequence[ParquetTable]) -> None:
         self._tables = [  # tasks may have another working directory

@@ -69,7 +69,7 @@ class JudgeBuckets:
             yield _result(FOUND, dumps(found))
 
     def _blocks(self, pieces: Iterator[tuple[int, bytes]]) -> Iterator[Block]:
-        """Yield one block; several where the bucket is too large, as it has queries with very many rows."""
+        """Yield one block, or several if the bucket is too large because of queries with very many rows."""
         tables: list[list[pl.DataFrame]] = [[schema.to_frame()] for schema in self.schemas]
         rows = 0
         for number, piece in pieces:
@@ -81,7 +81,7 @@ class JudgeBuckets:
         else:
             yield tuple(pl.concat(frames) for frames in tables)
             return
-        first = os.environ.get("SPARK_LOCAL_DIRS", "").partition(",")[0]  # where the executor spills
+        first = os.environ.get("SPARK_LOCAL_DIRS", "").partition(",")[0]  # the executor's spill folder
         temp = Path(first) if first and Path(first).is_dir() else None
         with Partition(self.schemas, 4 * rows, self.block_rows, temp=temp) as partition:
             for number, frames in enumerate(tables):
@@ -95,7 +95,7 @@ class JudgeBuckets:
 
 @dataclass(frozen=True)
 class RunRound:
-    """Maps scores to what a round computes from them, one result per partition."""
+    """Maps scores to the results of a round, one result per partition."""
 
     work: Any
     """Broadcast of the function that is applied to the scores of a block."""

@@ -1,8 +1,8 @@
-"""Embedding method: each n-gram means the keyword with the highest cosine, if that is above the threshold.
+"""Embedding method: maps each n-gram to the keyword with the highest cosine, if that exceeds the threshold.
 
-This is Algorithm 1 of the driving protocol: an argmax over the whole vocabulary for every n-gram. Every n-gram of all
-texts is embedded once, and so is every spelling of every keyword. A cosine is summed in 64 bits in one fixed order, so
-that it depends on the two vectors alone.
+This is Algorithm 1 of the driving protocol: an argmax over the whole vocabulary for every n-gram. Every distinct n-gram
+and every spelling of every keyword is embedded once. A cosine is summed in 64 bits in a fixed order, so that it depends
+on the two vectors only.
 """
 
 from collections.abc import Sequence
@@ -25,18 +25,18 @@ from rankjury.retrieval.knn.search import nearest
 from rankjury.retrieval.knn.select import MISSING
 
 DIGITS = 6
-"""Decimals of a cosine; vectors of 32 bits do not determine more."""
+"""Decimals of a cosine; 32-bit vectors do not determine more."""
 ANY = -2.0
 """A threshold below every cosine."""
 _NEAREST = 8
-"""Spellings nearest to an n-gram: the first is its keyword, the next of another keyword is the one that it beat."""
+"""Number of nearest spellings per n-gram: the first is its keyword, the next of another keyword is the runner-up."""
 
 Span = tuple[int, int]
 
 
 @dataclass(frozen=True, eq=False)
 class ParsedText:
-    """A text: its words, its n-grams, and the spellings that occur in it literally."""
+    """A text: its words, its n-grams, and the spellings that occur literally."""
 
     words: Words
     spans: list[Span]
@@ -45,7 +45,7 @@ class ParsedText:
 
 @dataclass(frozen=True, eq=False)
 class NgramVectors:
-    """The distinct n-grams of some texts that have a direction."""
+    """Distinct n-grams of some texts, with nonzero vectors."""
 
     row_of: dict[str, int]
     vectors: Matrix
@@ -53,9 +53,9 @@ class NgramVectors:
 
 @MAPPERS.register("embedding")
 class EmbeddingMapper:
-    """Names and synonyms that occur literally have score 1, whatever their length; other n-grams are compared."""
+    """Literal names and synonyms have score 1, whatever their length; other n-grams are compared by cosine."""
 
-    about = "n-grams and keywords as vectors of a model, by their cosine"
+    about = "cosine of n-grams and keywords, as vectors of a model"
 
     def __init__(self, vocabulary: Vocabulary, settings: MappingSettings) -> None:
         self.threshold = 0.5 if settings.threshold is None else settings.threshold
@@ -66,7 +66,7 @@ class EmbeddingMapper:
 
     @cached_property
     def known(self) -> tuple[list[Spelling], Matrix]:
-        """The spellings that have a direction, and their vectors; names first, so that these win ties."""
+        """Spellings with nonzero vectors, and these vectors; names first, so that they win ties."""
         listed = self.spellings.listed
         vectors = self.vectors([spelling.shown for spelling in listed])
         directed = np.flatnonzero(vectors.any(axis=1))
@@ -112,7 +112,7 @@ class EmbeddingMapper:
         return found
 
     def ngrams(self, texts: Sequence[ParsedText], progress: Progress) -> NgramVectors:
-        """Return all n-grams that have to be compared, in an order that does not depend on that of the texts."""
+        """Return all n-grams to compare, in an order independent of that of the texts."""
         phrases = sorted({text.words.phrase(*span) for text in texts for span in text.spans})
         if not phrases:
             return NgramVectors({}, np.empty((0, self.known[1].shape[1]), np.float32))
@@ -121,7 +121,7 @@ class EmbeddingMapper:
         return NgramVectors({phrases[place]: row for row, place in enumerate(directed.tolist())}, vectors[directed])
 
     def open_spans(self, text: ParsedText, ngrams: NgramVectors) -> list[Span]:
-        """Return the n-grams of a text that have to be compared: those with a direction that are not literal."""
+        """Return the n-grams of a text to compare: those with nonzero vectors that are not literal."""
         literal = {(candidate.start, candidate.end) for candidate in text.literal}
         return [span for span in text.spans if span not in literal and text.words.phrase(*span) in ngrams.row_of]
 

@@ -1,6 +1,6 @@
-"""Exact method: names of keywords and their synonyms that occur in the text.
+"""Exact method: keyword names and synonyms that occur in the text.
 
-Case, accents, hyphens, plurals and articles do not matter, and an underscore in a name is a blank.
+Case, accents, hyphens, plurals and articles are ignored, and an underscore in a name is a blank.
 """
 
 from collections.abc import Sequence
@@ -16,9 +16,9 @@ _DIGITS = 6
 
 @MAPPERS.register("exact")
 class ExactMapper:
-    """Every score is 1; what does not occur in the text is not found."""
+    """Finds literal matches only, with score 1."""
 
-    about = "names and synonyms as they stand in the text"
+    about = "names and synonyms that occur literally in the text"
 
     def __init__(self, vocabulary: Vocabulary, settings: MappingSettings) -> None:
         self.threshold = 1.0
@@ -31,7 +31,7 @@ class ExactMapper:
         return found
 
     def nearest(self, text: str, count: int) -> list[Candidate]:
-        """Compare letters, so that misspellings are found."""
+        """Compare by letters, so that misspellings are found."""
         words = self._spellings.read(text)
         found = []
         for start, end in words.spans(1, self._spellings.longest):

@@ -1,13 +1,13 @@
 """KeyBERT method (rankjury[keybert]): Algorithm 1 of the driving protocol, with KeyBERT's maximal marginal relevance
 (MMR) as an option.
 
-Algorithm 1 asks, for each n-gram, ``KeyBERT.extract(n-gram, V)``: the cosine of the n-gram with every keyword of the
-vocabulary V, by KeyBERT's embedder. ``extract_keywords(candidates=V)`` does not give it: it drops every keyword that
-does not occur literally, so *cyclist entering ego lane* has none. The cosines over the whole vocabulary are those of
-the method ``embedding``, which this one extends.
+Algorithm 1 uses, for each n-gram, ``KeyBERT.extract(n-gram, V)``: the cosine of the n-gram with every keyword of the
+vocabulary V, by KeyBERT's embedder. ``extract_keywords(candidates=V)`` does not compute that: it drops every keyword
+that does not occur literally, so *cyclist entering ego lane* has none. The cosines over the whole vocabulary are those
+of the method ``embedding``, which this one extends.
 
-With ``diversity``, MMR first chooses keywords for the whole text, and n-grams are compared with these alone. Literal
-matches count in any case: MMR looks at the text as a whole, and misses keywords that are one of many in it.
+With ``diversity``, MMR first chooses keywords for the whole text, and n-grams are compared only with these. Literal
+matches always count: MMR uses the text as a whole, and misses keywords that are one of many in it.
 """
 
 import warnings
@@ -31,9 +31,7 @@ if TYPE_CHECKING:
 class KeyBertMapper(EmbeddingMapper):
     """The keyword nearest to each n-gram: of the whole vocabulary, or of those that MMR chooses for the text."""
 
-    about = (
-        "n-grams and keywords by KeyBERT's embedder, by their cosine; with a diversity, among the keywords of its MMR"
-    )
+    about = "cosine of n-grams and keywords by KeyBERT's embedder; with a diversity, only keywords chosen by MMR"
 
     def __init__(self, vocabulary: Vocabulary, settings: MappingSettings) -> None:
         super().__init__(vocabulary, settings)
@@ -53,7 +51,7 @@ class KeyBertMapper(EmbeddingMapper):
         keywords = vectors.astype(np.float64)
         found = []
         for number, text in enumerate(parsed):
-            # MMR is given places, because it returns words; all spellings of the keywords that it chooses count.
+            # MMR gets positions instead of words; all spellings of the chosen keywords count.
             document = documents[number : number + 1]
             ranked = self._mmr(document, keywords, places, top_n=self._count, diversity=self._diversity)
             chosen = np.flatnonzero(np.isin(numbers, numbers[[place for place, _ in ranked]]))
