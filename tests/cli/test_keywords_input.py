@@ -101,9 +101,9 @@ def test_a_column_without_a_keyword_is_no_group_where_none_is_named(rankjury: Ra
         (f'{GIVEN}mapping.diversity = 0.2\n', 8, "gold.mapping", ["diversity", "keybert", "exact"]),
         ('mapping.threshold = 1.5\n', 7, "gold.mapping.threshold", ["found 1.5", "less than or equal to 1"]),
         ('mapping.threshold = -0.5\n', 7, "gold.mapping.threshold", ["found -0.5", "greater than or equal to 0"]),
-        ('keywords = "given"\n', 7, "gold.keywords", ["is for texts, but queries names no file of them"]),
+        ('keywords = "given"\n', 7, "gold.keywords", ["is for texts, but queries is not set"]),
         (f'{GIVEN}keywords = "mapt"\n', 8, "gold.keywords", ["found 'mapt'", "'given' or 'mapped'"]),
-        (f"{GIVEN}sample = 2\n", 8, "gold.sample", ["is for items that are queries"]),
+        (f"{GIVEN}sample = 2\n", 8, "gold.sample", ["is for item queries"]),
         ("sample = 0\n", 7, "gold.sample", ["found 0", "greater than or equal to 1"]),
         ("seed = -1\n", 7, "gold.seed", ["found -1"]),
         ('without_keywords = "drop"\n', 7, "gold.without_keywords", ["found 'drop'", "'skip', 'all' or 'error'"]),
@@ -145,7 +145,7 @@ def test_several_faults_are_told_together(rankjury: Rankjury) -> None:
 def test_clips_without_vector_and_vectors_without_clip(rankjury: Rankjury, gold: str, system: str) -> None:
     vectors("clips.npz", "c1", "c2", "c3", "c4", "z8", "z9")
     outcome = run(rankjury, gold, system)
-    check_warned(outcome, "s: 2 annotated items have no vector, and cannot be found: c5, c6")
+    check_warned(outcome, "s: 2 annotated items have no vector, and cannot be retrieved: c5, c6")
     check_warned(outcome, "s: 2 vectors are of no annotated item, and never relevant: z8, z9")
 
 

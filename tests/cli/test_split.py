@@ -129,7 +129,9 @@ def test_a_folder_of_something_else(rankjury: Rankjury, log: str) -> None:
 
 def test_without_times(rankjury: Rankjury, folder: Path) -> None:
     put("bare.csv", "user,item\n" + "".join(f"{place % 5},{place}\n" for place in range(40)))
-    check_failure(rankjury("split", "bare.csv", "-o", "split"), 3, "the log has no times", "Kinds without times: random")
+    check_failure(
+        rankjury("split", "bare.csv", "-o", "split"), 3, "the log has no times", "Kinds without times: random"
+    )
     assert rankjury("split", "bare.csv", "-o", "split", "--kind", "random").code == 0
 
 

@@ -158,7 +158,7 @@ class TestRefusals:
 
     def test_a_plan_without_a_sweep(self, rankjury: Rankjury) -> None:
         put("rankjury.toml", PLAN.format(top="", system="", sweep="").partition("[sweep.graph]")[0])
-        check_failure(rankjury("sweep"), 2, "the plan sweeps nothing", "[sweep.NAME]")
+        check_failure(rankjury("sweep"), 2, "the plan has no sweep", "[sweep.NAME]")
 
     def test_a_sweep_of_what_is_no_index(self, rankjury: Rankjury) -> None:
         put_plan(sweep="[sweep.grahp]\nsearch = { ef_search = [1] }")

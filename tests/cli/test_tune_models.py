@@ -456,9 +456,7 @@ class TestPlansThatCannotBeTuned:
 
     def test_a_gold_that_is_no_log(self, rankjury: Rankjury) -> None:
         put("rankjury.toml", 'gold = "gold.qrels"\n' + SYSTEMS + TUNE)
-        check_failure(
-            rankjury("tune", "rankjury.toml"), 2, "not a log that a recommender could learn from", "interactions"
-        )
+        check_failure(rankjury("tune", "rankjury.toml"), 2, "recommenders need a gold of interactions", "interactions")
 
     def test_an_empty_validation_window(self, rankjury: Rankjury) -> None:
         put("log.csv", as_csv([row for row in rows() if not VALIDATION <= row[3] < TEST]))

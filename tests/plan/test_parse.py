@@ -166,7 +166,7 @@ class TestFaults:
         ("weights", "told"),
         [
             ("{ x = 1 }", "no weight for y"),
-            ("{ x = 1, y = 1, z = 1 }", "a weight for z, which is not fused"),
+            ("{ x = 1, y = 1, z = 1 }", "a weight for z, which is not in of"),
             ("{ x = 1, y = -1 }", "a weight of -1"),
             ("{ x = 0, y = 0 }", "no weight is above 0"),
         ],
@@ -179,8 +179,8 @@ class TestFaults:
     @pytest.mark.parametrize(
         ("of", "faults"),
         [
-            ({"f": ["x", "f"]}, ["3, systems.f.of: made from itself"]),
-            ({"f": ["g"], "g": ["f"]}, ["3, systems.f.of: made from itself", "4, systems.g.of: made from itself"]),
+            ({"f": ["x", "f"]}, ["3, systems.f.of: depends on itself"]),
+            ({"f": ["g"], "g": ["f"]}, ["3, systems.f.of: depends on itself", "4, systems.g.of: depends on itself"]),
             ({"f": ["g", "x"], "g": ["h"], "h": ["x"]}, []),
         ],
     )

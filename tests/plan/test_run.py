@@ -157,7 +157,7 @@ class TestVectors:
             slow.ranked({m: slow.unit(v) for m, v in pool.items()}, "m0", list(pool))
         )
         warned = [text for text in report.warning_lines if "no candidate" in text]
-        assert warned == ([] if "all" in candidates else ["v: 2 vectors are of no query, and no candidate: z8, z9"])
+        assert warned == ([] if "all" in candidates else ["v: 2 vectors are of no query, and not a candidate: z8, z9"])
 
     @pytest.mark.parametrize(
         ("lines", "message"),

@@ -87,5 +87,5 @@ def test_faults_say_which_key(folder: Path) -> None:
 
 def test_a_plan_that_sweeps_nothing(folder: Path) -> None:
     text = PLAN.replace("\\\n", "").format(top="", sweep="", lab="").partition("[sweep")[0]
-    with pytest.raises(UsageError, match="the plan sweeps nothing"):
+    with pytest.raises(UsageError, match="the plan has no sweep"):
         prepare_sweeps(checked(folder, text))

@@ -239,7 +239,7 @@ class TestScores:
     ("options", "message"),
     [
         ({"fit_on": ("train", "test")}, "models would learn from train and test and be evaluated on test"),
-        ({"window": "validation", "fit_on": ("train", "test")}, "expected only what comes before: train"),
+        ({"window": "validation", "fit_on": ("train", "test")}, "expected earlier windows: train"),
         ({"fit_on": ()}, "learn from nothing"),
         ({"window": "train"}, "there are none before train"),
         ({"window": "tes"}, "unknown window 'tes'. Did you mean test"),

@@ -297,7 +297,7 @@ def test_what_is_no_candidate_is_dropped_and_counted() -> None:
     lists = {user: frame.filter(query_id=user)["item_id"].to_list() for user in ("u", "v", "w", "nobody")}
     assert lists == {"u": ["b", "c"], "v": ["d", "e"], "w": ["c", "x"], "nobody": ["y"]}
     assert notes == [
-        "2 users of the recommendations have nothing held out in test, and do not count",
+        "2 users of the recommendations have nothing held out in test, and are ignored",
         "2 recommendations are of training items of the user (2 users), removed: the following items move up",
         "2 recommendations are of items outside the catalogue (1 user), removed: the following items move up",
     ]

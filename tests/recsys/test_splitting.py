@@ -209,7 +209,7 @@ class TestDates:
         [
             ({}, "needs a date"),
             ({"validation": 3}, "needs a date"),
-            ({"validation": 3, "test": 3}, "expected the other order"),
+            ({"validation": 3, "test": 3}, "expected validation before test"),
             ({"test": True}, "test is True"),
         ],
     )
@@ -291,7 +291,9 @@ class TestByUser:
             ("b", "y", 1, 9),
         ]
         (leak,) = split_log(log_of([*rows, ("c", "x", 1, 20)]), "leave-last", validation=0).leaks
-        assert "others did after what is tested (20.0 % of training is later than half of the test rows)" in leak
+        assert (
+            "others did after the tested interactions (20.0 % of training is later than half of the test rows)" in leak
+        )
 
     def test_times_far_apart(self) -> None:
         rows = [("a", "x", 1, -(2**62)), ("a", "y", 1, 2**62), ("b", "x", 1, 5), ("b", "y", 1, 6), ("b", "z", 1, 4)]
@@ -389,8 +391,8 @@ class TestRolling:
     @pytest.mark.parametrize(
         ("options", "error", "message"),
         [
-            ({"windows": 5, "share": 0.2}, UsageError, "5 windows of 0.2 of the rows leave nothing"),
-            ({"windows": 2, "days": 400}, DataError, "2 windows of 400 days leave nothing"),
+            ({"windows": 5, "share": 0.2}, UsageError, "5 windows of 0.2 of the rows leave no rows"),
+            ({"windows": 2, "days": 400}, DataError, "2 windows of 400 days leave no rows"),
             ({"windows": 2, "days": 4, "share": 0.2}, UsageError, "by share and by days"),
             ({"windows": 2, "window": 3}, UsageError, "window is 3; expected 1 to 2"),
             ({"train": "slidng"}, UnknownName, "unknown value of train: 'slidng'. Did you mean sliding"),

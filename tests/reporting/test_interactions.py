@@ -283,7 +283,7 @@ class TestBelowChance:
         assert notes[0].startswith("content ") and "0.0213" in notes[0] and "0.0529" in notes[0]
 
     def test_equal_is_no_better(self, report: Report) -> None:
-        assert self.told(report, content=0.05, random=0.05)[0].startswith("content ranks no better than chance")
+        assert self.told(report, content=0.05, random=0.05)[0].startswith("content is not better than a random order")
 
     def test_nothing_is_said_of_what_is_above(self, report: Report) -> None:
         assert not any("chance" in note for note in self.told(report, content=0.06, random=0.05))

@@ -1,4 +1,4 @@
-"""Archiving of a plan's run, with what it read as it was when the run began; the record of looks at a test window."""
+"""Archiving of plan runs, with digests of their inputs at the start; and the record of uses of a test window."""
 
 import json
 import tempfile
@@ -27,11 +27,11 @@ from rankjury.tracking.archive.manifest import Origin
 from rankjury.tracking.archive.run import ArchivedRun
 
 _MAX_HISTORY = 50
-"""How many earlier runs of a plan its page shows."""
+"""Number of earlier runs of a plan on its page."""
 
 
 class RunRecorder:
-    """Recorder of a run: what the plan reads is hashed while the run works."""
+    """Recorder of a run, which hashes the inputs of the plan while it runs."""
 
     def __init__(self, checked: CheckedPlan) -> None:
         self._checked, self._started = checked, monotonic()
@@ -44,13 +44,13 @@ class RunRecorder:
             written = tomllib.loads(Path(checked.where).read_text(encoding="utf-8-sig")) if checked.places else None
         except (OSError, ValueError):
             written = None
-        # Written anew from the masked content: comments, which may hold secrets too, are left out.
+        # Written anew from the masked content: comments, which may contain secrets, are omitted.
         self._text = None if written is None else to_toml(_without_secrets(written, checked.folder))
 
     def origin(self) -> Origin:
-        """Return where the run comes from; waits for the hashes."""
+        """Return the origin of the run; waits for the hashes."""
         checked = self._checked
-        name = Path(checked.where).name.encode("utf-8", "replace").decode()  # it may have bytes that are not text
+        name = Path(checked.where).name.encode("utf-8", "replace").decode()  # it may contain bytes that are not text
         return Origin(
             plan_name(checked),
             _without_secrets(self._content, checked.folder),
@@ -64,7 +64,7 @@ class RunRecorder:
 
 
 def archived_page(archive: Archive, report: Report, run: ArchivedRun) -> str:
-    """Return the page of an archived run: with where it comes from, and the runs of the plan before it."""
+    """Return the page of an archived run, with its origin and the earlier runs of the plan."""
     from rankjury.reporting.html.page import render_page
     from rankjury.tracking.archive.history import history_charts
 
@@ -79,12 +79,12 @@ def plan_name(checked: CheckedPlan) -> str:
 
 
 def _without_secrets(content: Any, folder: Path) -> Any:
-    """Return a plan's content as it is kept: without secrets and without absolute paths."""
+    """Return a plan's content for the archive: without secrets and absolute paths."""
     return _map_texts(Masker().plan(content), lambda text: _shorten_path(text, folder))
 
 
 def _shorten_path(text: str, folder: Path) -> str:
-    """Return an absolute path relative to the plan's folder, or its last part where it lies elsewhere."""
+    """Return an absolute path relative to the plan's folder, or its last part if it is elsewhere."""
     path = PurePath(text.removeprefix("file://"))
     if not path.is_absolute() and not text.startswith("~"):
         return text
@@ -93,7 +93,7 @@ def _shorten_path(text: str, folder: Path) -> str:
 
 
 def _prefixes(content: Any, folder: Path) -> dict[str, str]:
-    """Return the folders of absolute paths, as they may stand in messages, and what to write in their place."""
+    """Return the folders of absolute paths in messages, with their replacements."""
     prefixes: dict[str, str] = {}
     for text in texts_in(content):
         path = PurePath(text)
@@ -102,7 +102,7 @@ def _prefixes(content: Any, folder: Path) -> dict[str, str]:
         elif path.is_absolute() and path.name:
             prefixes[text] = path.name
     places = {str(folder), str(folder.absolute()), str(folder.resolve()), str(Path.cwd()), tempfile.gettempdir()}
-    with suppress(RuntimeError):  # no home
+    with suppress(RuntimeError):  # no home folder
         places.add(str(Path.home()))
     return prefixes | {
         f"{place}/": "" for place in places if len(PurePath(place).parts) > 1 and PurePath(place).is_absolute()
@@ -118,7 +118,7 @@ def _map_texts(value: Any, change: Callable[[str], str]) -> Any:
 
 
 def _unique_names(digests: Mapping[str, str | None], folder: Path) -> dict[str, str | None]:
-    """Return the inputs by shortened path; a second one of the same name gets a number."""
+    """Return the inputs by shortened path; a duplicate name gets a number."""
     by_name: dict[str, str | None] = {}
     for path, digest in digests.items():
         name = shorter = _shorten_path(path, folder)
@@ -131,9 +131,9 @@ def _unique_names(digests: Mapping[str, str | None], folder: Path) -> dict[str, 
 
 
 def record_test_look(checked: CheckedPlan, now: str) -> tuple[dict[str, Any], list[str]] | None:
-    """Record a look at the test window; return how often it was looked at, this time included, with warnings.
+    """Record a use of the test window; return the number of uses, including this one, with warnings.
 
-    Nothing is recorded, and None returned, where the plan is no file, or is a sample of rankjury's.
+    If the plan is not a file, or is a sample of rankjury, nothing is recorded and None returned.
     """
     package = Path(__file__).resolve().parent.parent
     if not Path(checked.where).is_file() or package in Path(checked.where).resolve().parents:
@@ -151,18 +151,18 @@ def record_test_look(checked: CheckedPlan, now: str) -> tuple[dict[str, Any], li
     if number > 1:
         warnings.append(
             f"the test window was opened {plural(len(looks), 'time', 'times')} with {number:,} different settings "
-            f"since {first}: choosing among them tunes on it; rankjury tune chooses on validation"
+            f"since {first}: choosing among them is tuning on the test window; rankjury tune chooses on validation"
         )
     try:
         with file.open("a", encoding="utf-8") as out:
             out.write(json.dumps(entry) + "\n")
     except OSError:
-        warnings.append("that the test window was opened could not be recorded beside the plan")
+        warnings.append("the use of the test window could not be recorded next to the plan")
     return {"times": len(looks), "settings": number, "first": first}, warnings
 
 
 def _read_looks(file: Path) -> list[dict[str, Any]]:
-    """Return the earlier looks; a damaged line counts as one."""
+    """Return the earlier uses; a damaged line counts as one."""
     looks = []
     with suppress(OSError, UnicodeDecodeError):
         for line in file.read_text(encoding="utf-8").splitlines():

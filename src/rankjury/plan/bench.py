@@ -1,4 +1,4 @@
-"""Lab of a plan: how indexes are tried, the contents of its files, and what it adds to the report."""
+"""Lab of a plan: settings for measuring indexes, its input files, and its sections of the report."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -34,14 +34,14 @@ if TYPE_CHECKING:
     from rankjury.plan.schema import Plan
 
 _ENOUGH_TIMED = 1_000
-"""Queries that P99 can be read from."""
+"""Number of queries needed for P99."""
 
 
 class Lab:
-    """The lab of a plan with the contents of its files, each read once."""
+    """Lab of a plan with the content of its files, each read once."""
 
     def __init__(self, plan: "Plan", folder: Path) -> None:
-        """``folder``: what paths are relative to."""
+        """``folder``: base of relative paths."""
         self.table, self.plan, self.folder = plan.lab, plan, folder
         earlier = self.table.earlier
         self.references = None if earlier is None else EarlierReports(earlier, plan, folder)
@@ -75,7 +75,7 @@ class Lab:
         return {} if queries is None else dict(zip(queries.ids.to_list(), queries.texts.to_list(), strict=True))
 
     def check_earlier(self) -> None:
-        """Choose the earlier reports before the work. A single file must hold a system of the plan."""
+        """Choose the earlier reports before any work. A single file must contain a system of the plan."""
         if self.references is None:
             return
         systems = self.plan.indexes if self.references.is_by_index else self.plan.systems
@@ -85,7 +85,7 @@ class Lab:
             raise DataError("found none of the plan's systems", where=self.table.earlier, expected=f"one of {names}")
 
     def texts_of(self, queries: pl.Series) -> list[str] | None:
-        """Return the texts of these queries, in their order; None where there is no query set."""
+        """Return the texts of these queries, in their order; None without a query set."""
         if self.query_set is None:
             return None
         lacking = queries.filter(~queries.is_in(list(self.texts)))
@@ -98,10 +98,10 @@ class Lab:
         return [self.texts[query] for query in queries.to_list()]
 
     def without_vectors(self, queries: pl.Series) -> tuple[Vectors, Vectors]:
-        """Return the items and the queries as vectors of no dimensions, for engines that are asked with texts."""
+        """Return the items and the queries as vectors without dimensions, for engines that are queried by text."""
         items, id_column = self._items
         if self.query_set is None:
-            raise UsageError("the queries' texts are not known", expected="lab.queries = a table with id and text")
+            raise UsageError("the queries have no texts", expected="lab.queries = a table with id and text")
         corpus, asked = (
             Vectors(ids, np.empty((len(ids), 0), np.float32)) for ids in (items[id_column].cast(pl.String), queries)
         )
@@ -110,7 +110,7 @@ class Lab:
     @cached_property
     def _items(self) -> tuple[pl.DataFrame, str]:
         if self.table.items is None:
-            raise UsageError("what items there are is not known", expected="lab.items = a table with an id")
+            raise UsageError("the items are unknown", expected="lab.items = a table with an id")
         return read_attributes(str(self.folder / self.table.items), "item")
 
     @cached_property
@@ -120,12 +120,12 @@ class Lab:
         return read_attributes(str(self.folder / self.table.queries), "query")
 
     def attributes_of(self, items: pl.Series, attribute: str) -> pl.DataFrame:
-        """Return an attribute of these items, in their order; null where an item has none."""
+        """Return an attribute of these items, in their order; null if an item has none."""
         values = _column(self._items, attribute, str(self.table.items))
         return pl.DataFrame({attribute: [values.get(item) for item in items.to_list()]}, schema={attribute: pl.String})
 
     def filters_of(self, queries: pl.Series, attribute: str) -> list[Filter | None]:
-        """Return the filter of each query by an attribute; None where the query has no value of it."""
+        """Return the filter of each query by an attribute; None if the query has no value of it."""
         values = _column(self._queries, attribute, str(self.table.queries))
         wanted = [values.get(query) for query in queries.to_list()]
         if not any(wanted):
@@ -142,9 +142,9 @@ def _column(table: tuple[pl.DataFrame, str], name: str, where: str) -> Mapping[s
 
 
 def vector_sections(corpus: Vectors, queries: Vectors, scores: Floats, context: GoldContext) -> tuple[Section, ...]:
-    """Return stability and fingerprints of a system's vectors; ``scores``: of the first items of each query."""
+    """Return stability and fingerprints of a system's vectors; ``scores``: of the top items of each query."""
     norms = norms_of(corpus.values) if corpus.dimensions else np.empty(0)
-    order = queries.ids.arg_sort().to_numpy()  # by id, whatever the order of the file
+    order = queries.ids.arg_sort().to_numpy()  # by id, independent of the order in the file
     stability = measure_stability(queries.ids.gather(order), scores[order], norms, k=context.lab.table.k)
     hashes = {"items": hash_ids(corpus.ids), "queries": hash_ids(queries.ids)}
     if corpus.dimensions:
@@ -154,16 +154,16 @@ def vector_sections(corpus: Vectors, queries: Vectors, scores: Floats, context: 
 
 @dataclass(frozen=True, eq=False)
 class LoadedIndex(Loaded):
-    """The ranking of an index, and that of exact search."""
+    """Rankings of an index and of exact search."""
 
     exact: Ranking | None = None
-    """The ranking of exact search, from which the loss by the index is computed."""
+    """Ranking of exact search, for computing the loss of the index."""
 
     def final_sections(self, report: Report, system: str, context: GoldContext, gold: Gold) -> tuple[Section, ...]:
         measure = select_loss_measure(context.asked, context.lab.table.k)
         if measure is None or self.exact is None:
             return self.sections
-        # Items that exact search would not show under the system's threshold are not a loss of the index.
+        # Items that exact search excludes by the system's threshold are not a loss of the index.
         threshold = context.checked.plan.systems[system].threshold
         exact = self.exact if threshold is None else apply_threshold(self.exact, threshold)
         return tuple(
@@ -175,7 +175,7 @@ class LoadedIndex(Loaded):
 
 
 def add_lab_results(report: Report, context: GoldContext, golds: Mapping[str, Gold]) -> Report:
-    """Return the report with examples, drift and hints, where it is about indexes or vectors."""
+    """Return the report with examples, drift and hints, if it is about indexes or vectors."""
     tried = report.sections_of(Stability)
     if not tried:
         return report

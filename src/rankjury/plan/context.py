@@ -1,4 +1,4 @@
-"""Base classes of a plan's golds and systems, their context when they load, and what they return."""
+"""Base classes of a plan's golds and systems, their context while loading, and their results."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -33,23 +33,23 @@ if TYPE_CHECKING:
     from rankjury.recsys.tiers import Tiers
 
 FULL_DEPTH, DEFAULT_DEPTH = 2_000, 1_000
-"""Up to how many candidates all are ranked, and how deep else."""
+"""All candidates are ranked up to the first number; above it, lists have the second length."""
 TOP = 10
-"""How many of each query are looked at where no measure says how deep it looks."""
+"""Depth used if no measure has a cut-off."""
 
 
 class PlanTable(BaseModel):
-    """A table of the plan: an unknown key is an error."""
+    """Table of the plan; unknown keys are errors."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True, hide_input_in_errors=True)
 
     @property
     def searches_itself(self) -> bool:
-        """Whether the queries are items of the table's own corpus."""
+        """Whether the queries are items of the table's corpus."""
         return False
 
     def check_files(self, context: "GoldContext") -> None:
-        """Check the files that the table names, where that is to be done before the work."""
+        """Check the files of the table, if that must be done before any work."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,11 +58,11 @@ class GoldContext:
 
     checked: "CheckedPlan"
     resampling: Resampling
-    """How intervals are made."""
+    """Settings of intervals."""
     open_lab: Callable[[], "Lab"]
-    """Returns how indexes are tried: one value for all systems, made when the first asks for it."""
+    """Returns the lab: one instance for all systems, created on first use."""
     scratch: str
-    """A folder for what is kept only while the plan runs; empty: among temporary files."""
+    """Folder for data that is stored only while the plan runs; empty: a temporary folder."""
     progress: Progress
 
     @property
@@ -79,24 +79,24 @@ class GoldContext:
 
     @property
     def largest_cut(self) -> int:
-        """The largest cut-off; ``TOP`` where no measure has one."""
+        """The largest cut-off; ``TOP`` if no measure has one."""
         return max(self.cuts, default=TOP)
 
     @property
     def ties(self) -> TieRule:
-        """How the first measure orders equal scores."""
+        """The order of equal scores of the first measure."""
         rule = self.asked[0].measure["ties"]
         return cast(TieRule, rule) if rule in get_args(TieRule) else "id"
 
     def path(self, text: str) -> str:
-        """Return a path of the plan, which is relative to the plan's folder."""
+        """Resolve a path of the plan, which is relative to the plan's folder."""
         return text if text == "-" or Path(text).is_absolute() else str(self.checked.folder / text)
 
     @contextmanager
     def located(self, *path: str | int, system: str | None = None) -> Iterator[None]:
-        """Add to an error which key of the plan it is about.
+        """Add the key of the plan to an error.
 
-        With ``system``, that is the key of the system, or of the lab, which names the file that the error is about.
+        With ``system``, that is the key of the system or of the lab that names the file of the error.
         """
         try:
             yield
@@ -123,34 +123,34 @@ class SystemContext(GoldContext):
     """Context in which a system loads."""
 
     loaded_gold: "LoadedGold"
-    """The gold that was loaded."""
+    """The loaded gold."""
     gold: Gold
-    """The aspect of it that the system is compared with."""
+    """The aspect of the gold that the system is compared with."""
     deepest: int | None
-    """How deep anything looks into the ranking; None: to its end."""
+    """Maximum depth that is used of the ranking; None: all of it."""
     rankings: Mapping[str, Ranking]
-    """Those of the systems that it is made from."""
+    """Rankings of the systems that it is made from."""
 
 
 LastStep = Callable[["Report", GoldContext, Mapping[str, Gold]], "Report"]
-"""Takes the report and the golds by system, and returns the report with something added."""
+"""Takes the report and the golds by system, and returns the extended report."""
 
 
 @dataclass(frozen=True, eq=False)
 class Loaded:
-    """The ranking of a system, with sections and warnings."""
+    """Ranking of a system, with sections and warnings."""
 
     ranking: Ranking | RandomRanking | None
-    """None once it was passed on to be scored: sections and warnings are kept without it."""
+    """None after it was passed on for scoring: sections and warnings are stored without it."""
     sections: tuple[Section, ...] = ()
     warnings: tuple[ReportWarning, ...] = ()
     similarities: Similarities | None = None
-    """The similarities of pairs, to be compared with a reference."""
+    """Similarities of pairs, to be compared with a reference."""
     last_steps: tuple["LastStep", ...] = ()
-    """Steps that complete the report once all systems are in it; a step of several systems is taken once."""
+    """Steps that complete the report after all systems; a step shared by several systems runs once."""
 
     def adding(self, *sections: Section, warnings: Sequence[ReportWarning] = ()) -> "Loaded":
-        """Return it with sections and warnings added; facts are added to those that there are."""
+        """Return it with additional sections and warnings; facts are added to the existing ones."""
         by_name = {section.name: section for section in self.sections}
         for section in sections:
             known = by_name.get(section.name)
@@ -160,72 +160,72 @@ class Loaded:
         return replace(self, sections=tuple(by_name.values()), warnings=(*self.warnings, *warnings))
 
     def final_sections(self, report: "Report", system: str, context: "GoldContext", gold: Gold) -> tuple[Section, ...]:
-        """Return the sections once the system was scored."""
+        """Return the sections that need the scored report."""
         return self.sections
 
 
 @dataclass(frozen=True, eq=False)
 class LoadedGold:
-    """Golds by aspect, and what systems and the report need to know of them.
+    """Golds by aspect, with their properties for systems and the report.
 
-    A kind of gold that needs more of the systems than this overrides the methods.
+    A kind of gold with other requirements overrides the methods.
     """
 
     golds: Mapping[str, Gold]
     closed: bool = False
-    """The queries are the candidates: a set compared with itself."""
+    """The queries are the candidates, as in a set compared with itself."""
     queries_are_items: bool | None = None
-    """Whether queries are items of the corpus, which may be more; None: the gold does not say."""
+    """Whether queries are items of the corpus, which may have more items; None: unknown."""
     exclude_self: bool | None = None
-    """Whether a query's own item is left out of results; None: the gold does not say."""
+    """Whether a query's own item is excluded from results; None: unknown."""
     reference: ReferenceModel | None = None
-    """The model whose ranking the gold is, where it is one."""
+    """Name of the reference model, if the gold is its ranking."""
     sections: tuple[Section, ...] = ()
     warnings: tuple[ReportWarning, ...] = ()
     names: Mapping[str, str] = field(default_factory=dict)
-    """Of items, where the plan names no file of them."""
+    """Names of items, used if the plan has no file of them."""
     texts: Mapping[str, str] = field(default_factory=dict)
-    """Of queries."""
+    """Texts of queries."""
     unit: tuple[str, str] = QUERIES
-    """What a query is called, and queries are."""
+    """The nouns for a query and for queries."""
     task: "Task | None" = None
-    """What a recommender is fitted on and asked for."""
+    """Task of a recommender: training data and users."""
     tiers: "Tiers | None" = None
     crossings: Crossings = ()
     """Slices of queries that are crossed with slices of items."""
     background: Background | None = None
-    """What measures beyond accuracy look at."""
+    """Training data for measures beyond accuracy."""
     is_test_window: bool = False
-    """Whether it is a test window, of which each look is recorded."""
+    """Whether it is a test window, whose uses are recorded."""
 
     def slices(self, wanted: Collection[str]) -> list[SliceTable]:
-        """Return slices of queries besides the plan's; those whose names are ``wanted`` are always there."""
+        """Return slices of queries in addition to the plan's; slices named in ``wanted`` are always included."""
         return []
 
     def item_slices(self) -> list[SliceTable]:
-        """Return slices of items besides the plan's."""
+        """Return slices of items in addition to the plan's."""
         return []
 
     def measures(self, asked: tuple[NamedMeasure, ...]) -> tuple[NamedMeasure, ...]:
-        """Return the measures under the conventions that the gold needs."""
+        """Return the measures under the conventions required by the gold."""
         return asked
 
     def candidates(self, gold: Gold) -> int | Mapping[str, int] | None:
-        """Return how many candidates a query has, all or by query; None where that is not known."""
+        """Return the number of candidates of a query, for all or by query; None if unknown."""
         return len(gold) - 1 if self.closed else None
 
     def check_search(self) -> None:
-        """Raise an error where a search by vectors cannot answer the queries."""
+        """Raise an error if the queries cannot be answered by vector search."""
 
     def check_run(self, ranking: Ranking) -> tuple[Ranking, list[str]]:
-        """Return a ranking that was read from a file, without what may not be in it, and what was found."""
+        """Return a ranking from a file without invalid results, and notes on these."""
         return ranking, []
 
     def recommender_task(self, where: str | None = None) -> "Task":
-        """Return what a recommender is fitted on; raise an error where the gold is not held out of a log."""
+        """Return the task of a recommender; raise an error if the gold is not held out of a log."""
         if self.task is None:
             raise UsageError(
-                "the gold is not a log that a recommender could learn from",
+                "recommenders need a gold of interactions",
                 where=where,
                 expected='a gold of the kind "interactions"',
             )
@@ -238,49 +238,49 @@ class LoadedGold:
         return gold.queries.cast(pl.String).sort(), ()
 
     def complete(self, loaded: Loaded, threshold: float | None, context: GoldContext) -> Loaded:
-        """Return what a system loaded as it is shown: from the threshold on, and with what the gold knows of it."""
+        """Return a loaded system with results above the threshold only, and with sections of the gold."""
         if threshold is None or not isinstance(loaded.ranking, Ranking):
             return loaded
         shown = apply_threshold(loaded.ranking, threshold)
         empty = int((np.diff(shown.starts) == 0).sum())
-        text = f"the threshold {threshold:g} leaves {empty:,} of {len(shown):,} {{queries}} no result"
+        text = f"the threshold {threshold:g} leaves {empty:,} of {len(shown):,} {{queries}} without results"
         warnings = [ReportWarning(text, code="threshold", count=empty)] if empty > len(shown) / 2 else []
         return replace(loaded, ranking=shown).adding(SystemFacts({"threshold": threshold}), warnings=warnings)
 
     def final_warnings(self, report: "Report", context: GoldContext) -> Iterator[ReportWarning]:
-        """Return warnings about the systems once all are scored."""
+        """Return warnings about the systems after all are scored."""
         yield from ()
 
 
 class GoldTable(PlanTable, ABC):
-    """Where truth comes from."""
+    """Source of the gold."""
 
     is_model_reference: ClassVar[bool] = False
-    """Whether it is a reference model's ranking, whose similarities others can be compared with."""
+    """Whether it is a reference model's ranking, whose similarities are comparable."""
 
     @abstractmethod
     def load(self, context: GoldContext) -> LoadedGold:
-        """Read it."""
+        """Load the gold."""
 
     def complete(self, folder: Path) -> "GoldTable":
-        """Return it with the files that belong to those it names; ``folder``: what paths are relative to."""
+        """Return the table with companion files added; ``folder``: base of relative paths."""
         return self
 
     def faults(self) -> Iterator[tuple[str, str]]:
-        """Yield keys whose values do not fit together, and why."""
+        """Yield keys whose values exclude each other, with the reason."""
         yield from ()
 
     def measure_faults(self, asked: Sequence[NamedMeasure]) -> Iterator[tuple[str, str]]:
-        """Yield keys whose values do not fit the measures, and why."""
+        """Yield keys whose values do not match the measures, with the reason."""
         yield from ()
 
     def on_window(self, window: Literal["validation", "test"], fit_on: str | None = None) -> Self:
-        """Return it on a window of what was held out, and what to learn from; as it is where nothing was."""
+        """Return the table for a window of a split, and its training windows; unchanged if there is no split."""
         return self
 
 
 class SystemTable(PlanTable, ABC):
-    """Where a ranking comes from."""
+    """Source of a ranking."""
 
     ranks: ClassVar[bool] = True
     """Whether it has a ranking that can be fused and compared; a random order has none."""
@@ -288,31 +288,29 @@ class SystemTable(PlanTable, ABC):
     """Whether it is a vector index, which can be swept."""
     is_recommender: ClassVar[bool] = False
     """Whether it is a recommender, which can be tuned."""
-    gold: str | None = Field(
-        None, description="The aspect of the gold to evaluate it against, where there are several."
-    )
-    threshold: float | None = Field(None, description="Results that score less are not shown, and do not count.")
+    gold: str | None = Field(None, description="The aspect of the gold to evaluate against, if there are several.")
+    threshold: float | None = Field(None, description="Results with lower scores are removed.")
 
     @property
     def unavailable_reason(self) -> str | None:
-        """Why the system is left out, where it may be and must."""
+        """Reason for omitting an optional system that is not installed."""
         return None
 
     @abstractmethod
     def load(self, context: SystemContext) -> Loaded:
-        """Make its ranking."""
+        """Return the ranking of the system."""
 
     def needs(self) -> tuple[str, ...]:
         """Return the systems that it is made from."""
         return ()
 
     def faults(self) -> Iterator[tuple[str, str]]:
-        """Yield keys whose values do not fit together, and why."""
+        """Yield keys whose values exclude each other, with the reason."""
         yield from ()
 
 
 def default_depth(size: int, cuts: Sequence[int]) -> int | None:
-    """Return how many of ``size`` candidates to rank where nothing says so; None: all of them."""
+    """Return the default number of ranked candidates of ``size``; None: all of them."""
     return None if size <= FULL_DEPTH else max((DEFAULT_DEPTH, *cuts))
 
 
@@ -325,7 +323,7 @@ def fault_of(key: str, check: Callable[[], object]) -> Iterator[tuple[str, str]]
 
 
 def warn_of_names(names: Collection[str] | pl.Series, one: str, many: str, text: str, code: str) -> list[ReportWarning]:
-    """Return a warning that counts and lists names, or none if there are none."""
+    """Return a warning that counts and lists names; none without names."""
     if not len(names):
         return []
     return [ReportWarning(f"{plural(len(names), one, many)} {text}: {join_names(names)}", code=code, count=len(names))]

@@ -1,4 +1,4 @@
-"""Reference of the drift check: the choice among the reports that ``lab.earlier`` names."""
+"""Earlier reports for the drift check: the choice among the files that match ``lab.earlier``."""
 
 import re
 from collections.abc import Mapping
@@ -27,7 +27,7 @@ _SHOWN = 3
 
 @dataclass(frozen=True)
 class EarlierReport:
-    """The earlier report that a system is compared with, or None, and what the user should know of the choice."""
+    """Earlier report that a system is compared with, or None, with notes on the choice."""
 
     report: Report | None
     notes: tuple[str, ...] = ()
@@ -35,7 +35,7 @@ class EarlierReport:
 
 @dataclass(frozen=True)
 class _Candidate:
-    """A report that fits the pattern: when it was made, and which of its systems failed their drift targets."""
+    """Report that matches the pattern: its time, and the systems that failed their drift targets."""
 
     path: str
     made: str
@@ -45,20 +45,19 @@ class _Candidate:
 
 
 class EarlierReports:
-    """The earlier reports by system; each file is read once.
+    """Earlier reports by system; each file is read once.
 
-    A name without ``*`` is the user's choice, and is taken as it is. Among the files that fit a name with ``*``, the
-    latest that holds the system and did not fail its drift targets is taken: a failed one would hide the drift from
-    the next run.
+    A name without ``*`` is used as it is. Among the files that match a name with ``*``, the latest that contains the
+    system and did not fail its drift targets is chosen: a failed one would hide the drift from the next run.
     """
 
     def __init__(self, pattern: str, plan: "Plan", folder: Path) -> None:
-        """``pattern``: ``lab.earlier`` of the plan; ``folder``: what it is relative to."""
+        """``pattern``: ``lab.earlier`` of the plan; ``folder``: base of relative paths."""
         self._pattern, self._plan, self._folder = pattern, plan, folder
         self.is_by_index = _INDEX in pattern
-        """Whether the pattern is of the files of indexes, of which other systems have none."""
+        """Whether the pattern is for files of indexes, so that other systems have none."""
         self.is_one_file = "*" not in pattern and not self.is_by_index
-        """Whether the pattern names one file for all systems."""
+        """Whether the pattern is one file for all systems."""
         self.choose = cache(self._choose)
         """Returns the report that a system is compared with."""
         self._read, self._candidate = cache(read_report), cache(_candidate_at)
@@ -76,13 +75,13 @@ class EarlierReports:
         if "*" in path:
             return self._latest(system, path)
         if not self.is_one_file and not exists(path):
-            return _none(system, f"there is no file {path}")
+            return _none(system, f"{path} does not exist")
         report = self._read(path)
-        # The only system of a single file may have another name than the only one of the plan.
+        # The only system of a single file may be named differently from the only one of the plan.
         is_alone = self.is_one_file and len(report.systems) == len(self._plan.systems) == 1
         if system in report.systems or is_alone:
             return EarlierReport(report)
-        return _none(system, f"{path} holds {', '.join(report.systems)}")
+        return _none(system, f"{path} contains {', '.join(report.systems)}")
 
     def _latest(self, system: str, pattern: str) -> EarlierReport:
         files = {path: self._candidate(path) for path in _files(pattern)}
@@ -95,12 +94,12 @@ class EarlierReports:
             return EarlierReport(None, (*notes, *missing.notes))
         accepted = [candidate for candidate in known if not candidate.failed[system]]
         failed = [candidate.path for candidate in (known[known.index(accepted[-1]) + 1 :] if accepted else known)]
-        accept = "To accept one as the reference, name it in lab.earlier, without *."
+        accept = "To accept one as the reference, set lab.earlier to it, without *."
         if not accepted:
             raise DataError(
                 f"all earlier reports of {system} failed their drift targets: {_listed(failed)}",
                 where=pattern,
-                expected="one that did not fail",
+                expected="a report that did not fail",
                 hint=accept,
             )
         if failed:
@@ -114,7 +113,7 @@ class EarlierReports:
         if None not in (plan, chosen.plan) and chosen.plan != plan:
             notes.append(
                 f"{system}: drift is compared with {chosen.path}, which is a report of another plan ({chosen.plan}, "
-                f"not {plan}). Where that is not meant, give each plan a folder of its own for its reports."
+                f"not {plan}). If this is not intended, use a separate folder for the reports of each plan."
             )
         return EarlierReport(self._read(chosen.path), tuple(notes))
 
@@ -124,7 +123,7 @@ def _none(system: str, why: str) -> EarlierReport:
 
 
 def _files(pattern: str) -> list[str]:
-    """Return the files that fit, and those that end in the number of a further run of the same day (``_2``)."""
+    """Return the files that match, including those with the number of another run of the same day (``_2``)."""
     path = Path(pattern)
     numbered = str(path.with_name(f"{path.stem}_*{path.suffix}"))
     fitting, further = (
@@ -135,7 +134,7 @@ def _files(pattern: str) -> list[str]:
 
 
 def _candidate_at(path: str) -> _Candidate | None:
-    """Read what the choice needs; None for a file that is not a report of rankjury."""
+    """Read the properties needed for the choice; None for a file that is not a rankjury report."""
     try:
         form = check_schema(loads(Source.open(path).text()), path)
         origin = form.get("provenance") or {}
@@ -146,7 +145,7 @@ def _candidate_at(path: str) -> _Candidate | None:
 
 
 def _failed(form: Mapping[str, Any], system: str) -> bool:
-    """Return whether a target on drift failed; where the report records no such target, whether the ±5 % rule did."""
+    """Return whether a drift target failed; if the report has no such target, whether the ±5 % rule did."""
     targets = [*(form.get("targets") or ()), *((form.get("gate") or {}).get("targets") or ())]
     verdicts = [
         target["verdict"]

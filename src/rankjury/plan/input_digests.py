@@ -1,4 +1,4 @@
-"""Digests of the files and modules that a plan names: other contents are another model of the same name."""
+"""Digests of the files and modules that a plan names: changed content is another model of the same name."""
 
 import os
 import sys
@@ -23,27 +23,27 @@ _NAMES_NO_INPUT = frozenset(
         *("figures", "statistics", "conventions", "sweep", "tune", "version"),
     )
 )
-"""Keys of a plan under which nothing stands that a run reads."""
+"""Keys of a plan without inputs of a run."""
 _WORDS = frozenset(
     (
         *("kind", "engine", "metric", "format", "method", "dtype", "ties", "match", "of", "folder"),
         *("separator", "no_value", "select", "show", "filter", "id", "user", "item", "value", "time", "query_text"),
     )
 )
-"""Keys whose values are words, columns, or a place to work in: what is called like one is none that is read."""
+"""Keys whose values are words, columns, or working folders, not inputs."""
 
 
 def digest_contents(settings: Any, folder: Path) -> dict[str, str]:
-    """Return the digests of the files and modules that texts among settings name, by path or name of the module.
+    """Return the digests of the files and modules named in settings, by path or module name.
 
-    Of a module only its own file counts, not what it imports.
+    For a module only its own file counts, not its imports.
     """
     texts = sorted(set(texts_in(settings)))
     return {name: _digest(file) for text in texts for name, file in _files(text, folder)}
 
 
 def list_inputs(plan: Mapping[str, Any], folder: Path) -> dict[str, Path | None]:
-    """Return the files, folders and modules that a plan reads, by path as it spells them; None of standard input."""
+    """Return the files, folders and modules that a plan reads, by path as spelled in it; None for standard input."""
     inputs: dict[str, Path | None] = {}
     read = {key: value for key, value in plan.items() if key not in _NAMES_NO_INPUT}
     for text in sorted(set(texts_in(read, _WORDS))):
@@ -55,7 +55,7 @@ def list_inputs(plan: Mapping[str, Any], folder: Path) -> dict[str, Path | None]
 
 
 def digest_inputs(inputs: Mapping[str, Path | None]) -> dict[str, str | None]:
-    """Return the digest of each input; what cannot be read is left out, as the run itself reports it."""
+    """Return the digest of each input; unreadable ones are omitted, as the run itself reports them."""
     digests: dict[str, str | None] = {}
     for name, path in inputs.items():
         with suppress(OSError):
@@ -64,7 +64,7 @@ def digest_inputs(inputs: Mapping[str, Path | None]) -> dict[str, str | None]:
 
 
 def texts_in(settings: Any, words: Collection[str] = ()) -> Iterator[str]:
-    """Yield the texts among nested settings; those under the keys ``words`` are omitted."""
+    """Yield the texts in nested settings, except those under the keys ``words``."""
     if isinstance(settings, str):
         yield settings
     elif isinstance(settings, Mapping):
@@ -77,12 +77,12 @@ def texts_in(settings: Any, words: Collection[str] = ()) -> Iterator[str]:
 
 
 def _files(text: str, folder: Path) -> Iterator[tuple[str, Path]]:
-    """Yield the file that a text names, perhaps as FILE:KEY, and that of its ids; or the file of a module."""
+    """Yield the file named by a text, also as FILE:KEY, and its id file; or the file of a module."""
     spelling = text if isfile(folder / text) else split_off_key(text)[0]
     path = folder / spelling
     if isfile(path):
         yield spelling, path
-        ids = ids_file_of(str(path)) if plain_suffix(spelling) in VECTOR_SUFFIXES else None  # others have their own
+        ids = ids_file_of(str(path)) if plain_suffix(spelling) in VECTOR_SUFFIXES else None  # others contain ids
         if ids is not None:
             yield f"{spelling}, ids", Path(ids)
     elif is_function_name(text):
@@ -92,7 +92,7 @@ def _files(text: str, folder: Path) -> Iterator[tuple[str, Path]]:
 
 
 def _named_with_more(text: str, folder: Path) -> Iterator[tuple[str, Path]]:
-    """Yield a folder, or a file before a colon: ``queries.csv:type,length``, ``items.csv:title``."""
+    """Yield a folder, or the file before a colon: ``queries.csv:type,length``, ``items.csv:title``."""
     spelling = text
     while spelling and not exists(folder / spelling):
         spelling = spelling.rpartition(":")[0]
@@ -102,11 +102,11 @@ def _named_with_more(text: str, folder: Path) -> Iterator[tuple[str, Path]]:
     elif spelling and isdir(path):
         log = find_file(path, "log")
         if log is None and folder.resolve().is_relative_to(path.resolve()):
-            return  # the plan's own folder, or one that it is in: what the plan writes would count as well
+            return  # the plan's folder, or a parent of it, which would include the plan's outputs
         if log is None or is_split_folder(path):
             yield spelling, path
         if log is not None:
-            # Of a folder with a log only the files that are read: there may be others, such as those a run writes.
+            # For a folder with a log, only its input files: there may be others, such as outputs.
             files = filter(None, (log, find_file(path, "items"), find_file(path, "users")))
             yield from ((f"{spelling.rstrip('/')}/{file.name}", file) for file in files)
 
@@ -117,7 +117,7 @@ def _digest(file: Path) -> str:
 
 
 def _digest_of_folder(folder: Path) -> str:
-    """Return the digest of all files in a folder and the folders in it, in the order of names; without hidden ones."""
+    """Return the digest of all files in a folder and its subfolders, in the order of names, without hidden ones."""
     digest = sha256()
     for place, folders, files in os.walk(folder):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
@@ -129,7 +129,7 @@ def _digest_of_folder(folder: Path) -> str:
 
 
 def _origin(module: str) -> Path | None:
-    """Find the file of a module, first in the current folder. Nothing is run, not even the packages that it is in."""
+    """Find the file of a module, first in the current folder, without running any code."""
     places: Sequence[str] | None = None
     spec: ModuleSpec | None = None
     for name in accumulate(module.split("."), "{}.{}".format):

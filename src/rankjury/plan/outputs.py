@@ -1,4 +1,4 @@
-"""The files that a plan asks for: all of them, or none."""
+"""Output files of a plan: all of them are written, or none."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -21,15 +21,15 @@ _DATE = "{date}"
 
 
 def check_outputs(checked: CheckedPlan, folder: Path | None = None) -> None:
-    """Refuse what could not be written, or would replace what the plan reads, before anything is computed."""
+    """Refuse outputs that cannot be written, or would replace inputs, before anything is computed."""
     if folder is not None and exists(folder) and not isdir(folder):
-        raise DataError("cannot make this folder: a file is there", where=str(folder))
+        raise DataError("cannot create this folder: this is a file", where=str(folder))
     seen: set[str] = set()
     plan = checked.plan
     tables = [list(table.model_dump().values()) for table in (plan.gold, plan.lab, *plan.systems.values())]
     texts = [value for values in tables for value in values if isinstance(value, str)]
     texts += texts_in([plan.slices, plan.item_slices, plan.names, plan.texts])
-    # What follows a colon may be a key of the file.
+    # Text after a colon may be a key of the file.
     inputs = {(checked.folder / file).resolve() for text in texts for file in (text, text.rpartition(":")[0]) if file}
     for request, place in _requests(checked):
         where = f"{place} ({request.file})"
@@ -54,7 +54,7 @@ def check_outputs(checked: CheckedPlan, folder: Path | None = None) -> None:
 
 
 def _requests(checked: CheckedPlan) -> Iterator[tuple[OutputRequest, str]]:
-    """Yield the plan's outputs, one per file, each with its place in the plan."""
+    """Yield the plan's outputs, one per file, each with its location in the plan."""
     plan = checked.plan
     short = [plan.outputs] if isinstance(plan.outputs, str) else plan.outputs
     outputs = [(("outputs", number), OutputTable(file=file)) for number, file in enumerate(short)]
@@ -85,17 +85,17 @@ def write_outputs(
 ) -> dict[Path, Writer]:
     """Write the plan's files, all of them or none, and return their paths in the order of the plan.
 
-    They are written to ``folder``, or beside the plan. A name with ``{date}`` never overwrites a file: where there is
-    one of the same day, ``tell`` is called with a line about it.
+    They are written to ``folder``, or next to the plan. A name with ``{date}`` never overwrites a file: if a file of
+    the same day exists, ``tell`` is called with a message about it.
     """
     place = checked.folder if folder is None else folder
     requests = [request for request, _ in _requests(checked)]
     dated = [request for request in requests if _DATE in request.file]
-    number = 1  # of this run among those of the day: the first under which no dated file exists
+    number = 1  # of this run on the same day: the first for which no dated file exists
     while any(_exists(place / _file_name(request, report, number)) for request in dated):
         number += 1
     if number > 1 and tell is not None:
-        tell(f"A run of the same day wrote these files already, which stay as they are: this one adds _{number}")
+        tell(f"Files of an earlier run of the same day are kept: this run adds _{number} to its names")
     return write_reports(
         report,
         [replace(request, file=str(place / _file_name(request, report, number)), gate=gate) for request in requests],
@@ -103,13 +103,13 @@ def write_outputs(
 
 
 def _exists(path: Path) -> bool:
-    """Tell whether there is a file of this name; of a name with a placeholder such as ``{chart}``, for any value."""
+    """Return whether a file of this name exists; for a placeholder such as ``{chart}``, with any value."""
     pattern = re.sub(r"\{\w+\}", "*", path.name)
     return exists(path) if pattern == path.name else any(path.parent.glob(pattern))
 
 
 def _file_name(request: OutputRequest, report: Report, number: int) -> Path:
-    """Return the name with date and model filled in; a dated one with the run's number, unless it is the first."""
+    """Return the name with date and model inserted; a dated one with the run's number, unless it is the first."""
     if not any(part in request.file for part in (_DATE, "{model}")):
         return request.path
     parts = file_parts(report, request.system or next(iter(report.systems)))
@@ -118,7 +118,7 @@ def _file_name(request: OutputRequest, report: Report, number: int) -> Path:
 
 
 def file_parts(report: Report, system: str) -> dict[str, str]:
-    """Return what {date}, {model} and {index} stand for in the name of a file."""
+    """Return the values of {date}, {model} and {index} in the name of a file."""
     meta: dict[str, Any] = report.provenance.get("meta") or {}
     model = meta.get("model_version") or meta.get("model") or report.fact(system, "model") or "model"
     return {"date": str(report.provenance.get("made", ""))[:10], "model": str(model), "index": system}

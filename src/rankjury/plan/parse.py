@@ -23,7 +23,7 @@ from rankjury.retrieval.bench.measure import select_loss_measure
 from rankjury.retrieval.bench.result import CLOCKS, drift_value_names, index_value_names
 
 Fault = tuple[KeyPath, str]
-"""The path of a key in the plan, and what is wrong with it."""
+"""The path of a key in the plan, and its fault."""
 _DEEPEST = 50
 """Levels of tables and lists; no table of a plan has more than six."""
 _MIN_GAIN, _MIN_RECALL, _MAX_MS = 0.85, 0.95, 250
@@ -58,20 +58,20 @@ def _target_texts(plan: Plan, asked: Sequence[NamedMeasure]) -> Iterator[tuple[K
 
 
 def _lacking(figure: str, plan: Plan) -> str | None:
-    """Return the key of the lab that a figure needs to be known."""
+    """Return the key of the lab that is needed for a value."""
     if any(figure in figures for figures in plan.figures.values()):
         return None
     if figure in drift_value_names(plan.lab.k) and plan.lab.earlier is None:
         return "lab.earlier = an earlier report"
     if figure.startswith("open_loop_") and plan.lab.rate is None:
-        return "lab.rate = queries a second"
+        return "lab.rate = queries per second"
     if figure.startswith(CLOCKS) and plan.lab.rounds == 0:
         return "lab.rounds = 1 or more"
     return None
 
 
 def _check_subject(target: Target, plan: Plan, asked: Sequence[NamedMeasure]) -> None:
-    """Refuse a target that is about no figure and no measure of the plan."""
+    """Refuse a target on an unknown value or measure."""
     recorded = [name for figures in plan.figures.values() for name in figures]
     recorded += index_value_names(plan.lab.k) if plan.is_lab else []
     target_measures([target], recorded)
@@ -81,14 +81,14 @@ def _check_subject(target: Target, plan: Plan, asked: Sequence[NamedMeasure]) ->
         raise UsageError(f"{target.subject} is not among the measures", expected=f"one of {', '.join(labels)}")
     lacking = _lacking(target.subject, plan) if target.subject in index_value_names(plan.lab.k) else None
     if lacking is not None:
-        raise UsageError(f"{target.subject} is not known", expected=lacking)
+        raise UsageError(f"{target.subject} is unknown", expected=lacking)
     if target.relative and plan.baseline is None:
         raise UsageError(f"the target {target.title!r} needs a baseline", expected="baseline = the name of a system")
 
 
 @dataclass(frozen=True)
 class CheckedPlan:
-    """A plan whose names are known and whose parts fit together, and where it stands."""
+    """A validated plan, and its location."""
 
     plan: Plan
     where: str
@@ -100,10 +100,10 @@ class CheckedPlan:
     places: dict[KeyPath, int] = field(default_factory=dict)
     """The line of each key."""
     notes: tuple[str, ...] = ()
-    """To be warned of."""
+    """Warnings of the parser."""
 
     def at(self, *path: str | int) -> str:
-        """Return the file, line and key of a path, for errors that are met later."""
+        """Return the file, line and key of a path, for later errors."""
         return place_of(path, self.where, self.places)
 
     @property
@@ -112,12 +112,12 @@ class CheckedPlan:
 
     @property
     def gold_cut(self) -> int:
-        """The largest cut-off at which a measure cuts the gold; 0: none does."""
+        """The largest cut-off at which a measure cuts the gold; 0: none."""
         return max((named.measure.k or 0 for named in self.asked if named.measure["gold"] in ("k", "tied")), default=0)
 
     @property
     def deepest(self) -> int | None:
-        """How deep the measures and the pairs look into a ranking; None: to its end."""
+        """Maximum depth used by measures and pairs; None: no limit."""
         if not self.cuts or any(named.measure.k is None for named in self.asked):
             return None
         pairs = self.plan.agreement
@@ -125,7 +125,7 @@ class CheckedPlan:
 
 
 def read_plan(given: str | Path) -> CheckedPlan:
-    """Read and check a plan; nothing that it names is opened yet."""
+    """Read and check a plan without opening the files that it names."""
     path = Path(given)
     text = Source.open(path).text()
     content = parse_toml(text, str(path), fault=UsageError)
@@ -135,7 +135,7 @@ def read_plan(given: str | Path) -> CheckedPlan:
 def check_plan(
     content: dict[str, Any], where: str, folder: Path, places: dict[KeyPath, int] | None = None
 ) -> CheckedPlan:
-    """Check a plan; ``places`` are the lines of its keys, ``folder`` is what paths are relative to."""
+    """Check a plan; ``places`` are the lines of its keys, ``folder`` is the base of relative paths."""
     places = places or {}
     if unusable := list(unusable_values(content)):
         raise fault_error(unusable, where, places)
@@ -158,14 +158,14 @@ def check_plan(
 
 
 def _drop_unavailable_systems(plan: Plan, where: str) -> tuple[Plan, tuple[str, ...]]:
-    """Return the plan without optional systems that are not installed and all made from them, and why."""
+    """Return the plan without optional systems that are not installed and systems made from them, with notes."""
     lacking = {name: reason for name, table in plan.systems.items() if (reason := table.unavailable_reason) is not None}
     if not lacking:
         return plan, ()
     for name in plan.systems:
         without = [other for other in _all_needs(plan, name) if other in lacking]
         if without and name not in lacking:
-            lacking[name] = f"left out, as it is made from {', '.join(sorted(without))}"
+            lacking[name] = f"omitted, as it is made from {', '.join(sorted(without))}"
     by_reason: dict[str, list[str]] = {}
     for name, reason in lacking.items():
         by_reason.setdefault(reason, []).append(name)
@@ -181,7 +181,7 @@ def _drop_unavailable_systems(plan: Plan, where: str) -> tuple[Plan, tuple[str, 
 
 
 def _validated(content: dict[str, Any], where: str, places: dict[KeyPath, int]) -> Plan:
-    # A gold is of labels and a system a run, unless they say otherwise.
+    # The default kind of gold is labels, that of a system run.
     if isinstance(content.get("gold"), str):
         content["gold"] = {"path": content["gold"]}
     if isinstance(content.get("gold"), dict):
@@ -201,7 +201,7 @@ def _validated(content: dict[str, Any], where: str, places: dict[KeyPath, int]) 
 
 
 def _asked(plan: Plan, faults: list[Fault]) -> list[NamedMeasure]:
-    """Return the measures, those without a cut-off at every cut-off."""
+    """Return the measures; those without a cut-off at every cut-off."""
     dialect = plan.conventions.dialect
     if dialect is not None:
         try:
@@ -220,7 +220,7 @@ def _asked(plan: Plan, faults: list[Fault]) -> list[NamedMeasure]:
 
 
 def _headline(plan: Plan, asked: list[NamedMeasure], faults: list[Fault]) -> tuple[str, ...]:
-    """Return the labels of the measures to print and to test, which may be spelled in another way."""
+    """Return the labels of the measures to print and to test, which may be spelled differently."""
     labels = [named.label for named in asked]
     by_spelling = {str(named.measure): named.label for named in asked} | {label: label for label in labels}
     headline = []
@@ -236,12 +236,12 @@ def _headline(plan: Plan, asked: list[NamedMeasure], faults: list[Fault]) -> tup
 
 
 def _misfits(plan: Plan, asked: list[NamedMeasure]) -> Iterator[Fault]:
-    """Yield names of systems that do not exist, circles, and values that do not fit together."""
+    """Yield unknown names of systems, cycles, and values that exclude each other."""
     yield from ((("gold", key), message) for key, message in plan.gold.faults())
     if plan.baseline is not None and plan.baseline not in plan.systems:
         yield ("baseline",), str(UnknownName("system", plan.baseline, plan.systems))
     elif plan.baseline is not None and not plan.systems[plan.baseline].ranks:
-        yield ("baseline",), f"{plan.baseline} is a random order, with which nothing can be compared query by query"
+        yield ("baseline",), f"{plan.baseline} is a random order, which cannot be compared query by query"
     if plan.agreement is not None and not plan.gold.is_model_reference:
         yield ("agreement",), 'needs a reference: gold = { kind = "reference", … }'
     for key, name, table in plan.tables_for_systems():
@@ -254,7 +254,7 @@ def _misfits(plan: Plan, asked: list[NamedMeasure]) -> Iterator[Fault]:
             if other not in plan.systems:
                 yield ("systems", name, "of", number), str(UnknownName("system", other, plan.systems))
         if name in _all_needs(plan, name):
-            yield ("systems", name, "of"), "made from itself"
+            yield ("systems", name, "of"), "depends on itself"
         yield from ((("systems", name, key), message) for key, message in system.faults())
     for number, target in enumerate(plan.target):
         if target.system is not None and target.system not in plan.systems:
@@ -269,12 +269,12 @@ def _misfits(plan: Plan, asked: list[NamedMeasure]) -> Iterator[Fault]:
                 yield (key, number), str(error)
     k = plan.agreement.k if plan.agreement is not None else None
     depth = getattr(plan.gold, "depth", None) or max((named.measure.k or 0 for named in asked), default=0)
-    if k is not None and 0 < depth < k:  # the pairs of the top k are the gold's first k
-        yield ("agreement", "k"), f"found {k:,}, but the gold is {depth:,} deep; expected gold.depth = {k:,} with it"
+    if k is not None and 0 < depth < k:  # the pairs of the top k use the gold's first k
+        yield ("agreement", "k"), f"found {k:,}, but the gold has depth {depth:,}; set gold.depth = {k:,}"
 
 
 def _all_needs(plan: Plan, name: str) -> set[str]:
-    """Return the systems that a system is made from, directly or not."""
+    """Return the systems that a system is made from, directly or indirectly."""
     needed: set[str] = set()
     waiting = list(plan.systems[name].needs())
     while waiting:
@@ -286,7 +286,7 @@ def _all_needs(plan: Plan, name: str) -> set[str]:
 
 
 def unusable_values(content: Any, path: KeyPath = ()) -> Iterator[Fault]:
-    """Yield values that no key of a plan can take: numbers not finite or over 64 bits, NUL characters."""
+    """Yield values that no key accepts: non-finite numbers, numbers over 64 bits, NUL characters."""
     if len(path) > _DEEPEST:
         yield path[:1], "nested too deeply"
     elif isinstance(content, dict):
@@ -315,7 +315,7 @@ _OTHER_KEYS = {
 
 
 def fault_error(faults: list[Fault], where: str, places: dict[KeyPath, int]) -> UsageError:
-    """Return one error about all faults, each with its line and key."""
+    """Return one error for all faults, each with its line and key."""
     messages = [f"{place_of(path, where, places)}: {message}" for path, message in faults]
     if len(messages) == 1:
         return UsageError(messages[0])
@@ -363,7 +363,7 @@ def _path_within(location: tuple[Any, ...], content: Any) -> KeyPath:
 
 
 def _known_keys(path: KeyPath, content: dict[str, Any], model: type[BaseModel]) -> list[str]:
-    """Return the keys that the table at this path may have."""
+    """Return the valid keys of the table at this path."""
     annotation: Any = model
     table: Any = content
     for part in path:
@@ -386,7 +386,7 @@ def _models_in(annotation: Any) -> Iterator[type[BaseModel]]:
 
 
 def _merge_faults(faults: list[Fault]) -> list[Fault]:
-    """Merge the faults of a value that is of none of several types, one for each type, into one."""
+    """Merge the faults of a value that matches none of several types into one."""
     by_start: dict[tuple[KeyPath, str], list[str]] = {}
     paths = {path for path, _ in faults}
     for path, message in faults:

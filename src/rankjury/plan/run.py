@@ -1,4 +1,4 @@
-"""Execution of a plan: load, score, compare, check the targets, write its files and keep the run in the archive."""
+"""Execution of a plan: load, score, compare, check the targets, write the outputs and archive the run."""
 
 import os
 from collections.abc import Iterable, Mapping
@@ -40,27 +40,27 @@ from rankjury.tracking.archive.store import publish_progress
 
 @dataclass(frozen=True)
 class Outcome:
-    """The report of a plan and the verdicts on its targets."""
+    """Report of a plan and verdicts on its targets."""
 
     report: Report
     gate: Gate | None
-    """None where the plan has no targets."""
+    """None if the plan has no targets."""
 
 
 @dataclass(frozen=True)
 class PlanResult(Outcome):
-    """The outcome of a plan, the files that were written and the archived run."""
+    """Outcome of a plan, with its output files and the archived run."""
 
     written: Mapping[Path, Writer] = field(default_factory=dict)
     """The files, each with its writer."""
     record: ArchivedRun | None = None
-    """The run in the archive; None where it is not kept."""
+    """The archived run; None if it was not archived."""
     archive_error: DataError | None = None
-    """Why it could not be kept: a full disk takes nothing from the user who waited for it."""
+    """Reason why it could not be archived: a full disk must not lose the results."""
     repeats: tuple[str, bool] | None = None
-    """The earlier run of the same plan and inputs, and whether every figure is equal to its figures."""
+    """The earlier run of the same plan and inputs, and whether all values are equal."""
     notes: tuple[str, ...] = ()
-    """Notes on the files that were written."""
+    """Notes on the output files."""
 
 
 @check_arguments
@@ -73,23 +73,23 @@ def run_plan(
     strict: bool = False,
     lenient: bool = False,
 ) -> PlanResult:
-    """Carry out a plan file, as ``rankjury run`` does.
+    """Run a plan file, like ``rankjury run``.
 
     Args:
         plan: The plan file.
-        output: The folder for the plan's files; without it they are written where the plan is.
-        archive: The archive that keeps the run. True: as with the command, that of ``RANKJURY_ARCHIVE``, else the
-            nearest ``.rankjury`` folder, else one made here. False: the run is not kept.
-        write: Whether the plan's files are written.
-        strict: Whether a gate that is unsure is false.
-        lenient: Whether a target fails only where no part of its interval holds.
+        output: The folder for the plan's outputs; default: the folder of the plan.
+        archive: The archive of the run. True: as with the command, that of ``RANKJURY_ARCHIVE``, else the
+            nearest ``.rankjury`` folder, else a new one here. False: do not archive the run.
+        write: Whether to write the plan's outputs.
+        strict: Whether an unsure gate is false.
+        lenient: Whether a target fails only if no part of its interval meets it.
 
     Returns:
-        The report, the gate (None where the plan has no targets), the files that were written, and the archived run.
-        Where the archive cannot be written to, ``archive_error`` says why; the results are not lost.
+        The report, the gate (None if the plan has no targets), the output files, and the archived run.
+        If archiving fails, ``archive_error`` has the reason; the results are not lost.
 
     Raises:
-        RankjuryError: The plan or a file that it names cannot be read, or a file could not be written.
+        RankjuryError: The plan or a file that it names cannot be read, or an output cannot be written.
 
     >>> rankjury.run_plan("rankjury.toml", archive=False).report
     """
@@ -108,7 +108,7 @@ def run_checked_plan(
     lenient: bool = False,
     progress: Progress = NO_PROGRESS,
 ) -> PlanResult:
-    """Run a checked plan, write its files, all or none, and keep the run in the archive."""
+    """Run a checked plan, write its outputs, all or none, and archive the run."""
     writes = write and bool(checked.plan.outputs or checked.plan.output)
     if writes or (write and output is not None):
         check_outputs(checked, output)
@@ -116,7 +116,7 @@ def run_checked_plan(
         recorder, outcome = None, execute_plan(checked, progress, output)
     else:
         recorder = RunRecorder(checked)
-        # The page of the archive shows what is being done.
+        # The page of the archive shows the progress.
         with publish_progress(archive.path, plan_name(checked), Path(checked.where).name, progress) as live:
             outcome = execute_plan(checked, live, output)
     report, gate = outcome.report, outcome.gate and outcome.gate.judged(strict=strict, lenient=lenient)
@@ -137,13 +137,13 @@ def run_checked_plan(
 
 
 class Inputs:
-    """The gold and the systems of a plan, each loaded once.
+    """Gold and systems of a plan, each loaded once.
 
-    A ranking is dropped once it was passed on, unless another system is made from it; sections and warnings stay.
+    A ranking is dropped after it was passed on, unless another system needs it; sections and warnings are kept.
     """
 
     def __init__(self, checked: CheckedPlan, progress: Progress = NO_PROGRESS, output: Path | None = None) -> None:
-        """``output``: where the plan's files will go."""
+        """``output``: destination of the plan's outputs."""
         plan = checked.plan
         place = checked.folder if output is None else output
         writable = os.access(place if exists(place) else place.parent, os.W_OK)
@@ -181,7 +181,7 @@ class Inputs:
         return {name: self.gold.golds[self.aspect_of(name)] for name in self.context.checked.plan.systems}
 
     def context_of(self, name: str) -> SystemContext:
-        """Return what a system may use to load; the systems that it is made from are loaded."""
+        """Return the context for loading a system; the systems that it is made from are loaded."""
         progress, checked = self.context.progress, self.context.checked
         rankings = {other: self.ranking(other) for other in checked.plan.systems[name].needs()}
         labelled = Progress(lambda what, done, of: progress.update(f"{what}: {name}", done, of))
@@ -191,7 +191,7 @@ class Inputs:
         return SystemContext(**inherited, loaded_gold=self.gold, gold=gold, deepest=deepest, rankings=rankings)
 
     def load(self, name: str) -> Ranking | RandomRanking:
-        """Return a system's ranking, and record what else it returned."""
+        """Return a system's ranking, and record its sections and warnings."""
         if name in self._shared_rankings:
             return self._shared_rankings[name]
         self.context.progress.update(f"Ranking {name}", 0, 1)
@@ -238,7 +238,7 @@ def _check_files(checked: CheckedPlan) -> None:
 
 
 def execute_plan(checked: CheckedPlan, progress: Progress = NO_PROGRESS, output: Path | None = None) -> Outcome:
-    """Load, rank, score, compare, and check the targets. ``output``: where its files will go."""
+    """Load, rank, score, compare, and check the targets. ``output``: destination of the outputs."""
     timestamp()  # an invalid SOURCE_DATE_EPOCH is an error before anything is computed
     _check_files(checked)
     inputs = Inputs(checked, progress, output)
@@ -271,7 +271,7 @@ def execute_plan(checked: CheckedPlan, progress: Progress = NO_PROGRESS, output:
 
 
 def _assessed(inputs: Inputs, golds: dict[str, Gold]) -> Report:
-    """Score the systems, compare them and break them down."""
+    """Score the systems, compare them and compute slices."""
     context, gold = inputs.context, inputs.gold
     checked, plan = context.checked, context.checked.plan
     wanted = {target.slice for target in checked.targets if target.slice is not None}
@@ -296,7 +296,7 @@ def _assessed(inputs: Inputs, golds: dict[str, Gold]) -> Report:
 
 
 def _assembled(report: Report, inputs: Inputs, golds: dict[str, Gold]) -> Report:
-    """Return the report with what the gold and the systems returned besides."""
+    """Return the report with the sections and warnings of the gold and the systems."""
     context, gold = inputs.context, inputs.gold
     checked, plan = context.checked, context.checked.plan
     aspects = {name: inputs.aspect_of(name) for name in plan.systems} if len(gold.golds) > 1 else {}
@@ -313,7 +313,7 @@ def _assembled(report: Report, inputs: Inputs, golds: dict[str, Gold]) -> Report
     warnings = [*report.warnings, *as_warnings(checked.notes, "plan"), *gold.warnings]
     if unused := [name for name in gold.golds if name not in aspects.values()] if aspects else []:
         are = plural(len(unused), "aspect of the gold is", "aspects of the gold are")
-        text = f"{are} used by no system: {join_names(unused)} (a system's key gold names its aspect)"
+        text = f"{are} used by no system: {join_names(unused)} (set an aspect with a system's key gold)"
         warnings.append(ReportWarning(text, code="unused-aspects", count=len(unused)))
     warnings += [warning.about(name) for name in plan.systems for warning in inputs.loaded[name].warnings]
     report = (
@@ -364,14 +364,14 @@ def _column(context: GoldContext, key: str, kind: str, text: str | None) -> Mapp
 def _aim_targets(
     checked: CheckedPlan, report: Report, aspects: Mapping[str, str]
 ) -> tuple[tuple[Target, ...], tuple[str, ...]]:
-    """Return the targets by system, and notes on those that were omitted; ``aspects`` of the gold are by system.
+    """Return the targets by system, and notes on omitted ones; ``aspects`` of the gold are by system.
 
     A target without a system applies to all systems except random orders and the baseline; a difference applies to
-    systems with the baseline's gold, and a recorded value to systems that have it. Targets on drift apply to the
-    baseline too, which is compared with its own past.
+    systems with the baseline's gold, and a recorded value to systems that have it. Drift targets apply to the baseline
+    as well, which is compared with its own earlier report.
 
-    A default target that applies to no system is omitted with a note; one of the plan is left to fail, unless it is
-    about drift and the system has no earlier report: the first run of an index has none.
+    A default target that applies to no system is omitted with a note; one of the plan fails, unless it is about drift
+    and the system has no earlier report, as in the first run of an index.
     """
     plan = checked.plan
     others = [name for name, system in plan.systems.items() if system.ranks and name != plan.baseline]
@@ -386,9 +386,9 @@ def _aim_targets(
             comparable = {*known, *report.sections_of(Drift)}
             note = None
             if plan.has_default_targets and not known:
-                note = f"{target.title} is not known, so that the default target on it was left out"
+                note = f"{target.title} is unknown, so its default target was omitted"
             elif target.subject in drift_value_names(plan.lab.k) and comparable.isdisjoint(wanted):
-                note = f"the target on {target.title} was not checked: there is no earlier report to compare with"
+                note = f"the target on {target.title} was not checked: there is no earlier report"
             if note is not None:
                 notes.append(note)
                 return []

@@ -1,6 +1,6 @@
-"""TOML of plans: the line of each key, faults by key and line, and tables written as text.
+"""TOML of plans: line numbers of keys, faults by key and line, and a writer of tables.
 
-``tomllib`` reads the values and tells no lines: ``key_lines`` only looks for keys, in a text that ``tomllib`` has read.
+``tomllib`` reads the values without line numbers: ``key_lines`` only finds keys, in a text that ``tomllib`` has read.
 """
 
 import re
@@ -20,7 +20,7 @@ _TOKEN = re.compile(
 
 
 def find_line(path: KeyPath, lines: dict[KeyPath, int]) -> int | None:
-    """Return the line of a key, or of the table that it would be in."""
+    """Return the line of a key, or of the table that would contain it."""
     prefixes = (path[:end] for end in range(len(path), 0, -1))
     return next((lines[prefix] for prefix in prefixes if prefix in lines), None)
 
@@ -38,7 +38,7 @@ class _LineReader:
         self.at = 0
         self.lines: dict[KeyPath, int] = {}
         self.last_tables: dict[KeyPath, int] = {}
-        """By list of tables, the index of the last table that was opened."""
+        """By list of tables, the index of the last opened table."""
         table: KeyPath = ()
         while self.at < len(self.tokens):
             token = self.tokens[self.at][0]
@@ -50,7 +50,7 @@ class _LineReader:
                 self._pair(table)
 
     def _header(self) -> KeyPath:
-        """Read ``[a.b]`` or ``[[a.b]]``; below a list of tables it means the last table of the list."""
+        """Read ``[a.b]`` or ``[[a.b]]``; within a list of tables it means the last table of the list."""
         line = self.tokens[self.at][1]
         brackets = 2 if self.tokens[self.at + 1][0] == "[" else 1
         self.at += brackets
@@ -77,7 +77,7 @@ class _LineReader:
         self._value(path)
 
     def _key(self) -> list[str]:
-        """Read the parts of a dotted key; stop before what follows it."""
+        """Read the parts of a dotted key; stop before the next token."""
         text = ""
         while self.tokens[self.at][0] not in ("=", "]"):
             text += self.tokens[self.at][0]
@@ -126,17 +126,17 @@ def format_path(path: KeyPath) -> str:
 
 
 def toml_string(value: str) -> str:
-    """Return a text as TOML, which escapes as JSON does."""
+    """Return a text as TOML, with the escapes of JSON."""
     return dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def toml_key(name: str) -> str:
-    """Return a key of TOML: quoted unless it is of plain letters."""
+    """Return a key of TOML: quoted unless it consists of plain letters."""
     return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else toml_string(name)
 
 
 def to_toml(table: Mapping[str, Any], path: tuple[str, ...] = ()) -> str:
-    """Return a table as TOML: its values, then the tables in it."""
+    """Return a table as TOML: its values, then its subtables."""
     inner = {key: value for key, value in table.items() if isinstance(value, Mapping) and value}
     lines = [f"{toml_key(key)} = {_toml_value(value)}" for key, value in table.items() if key not in inner]
     if path and (lines or not inner):

@@ -43,12 +43,12 @@ class IndexSweep:
 
     @property
     def steps(self) -> int:
-        """The number of steps of its progress: builds, points, and the comparison of those that meet the target."""
+        """Number of progress steps: builds, points, and the comparison of those that meet the target."""
         aims = self.target is not None or self.limit_p95_ms is not None
         return len(self.grid) + self.grid.number_of_builds + (aims and self.cheapest == "p95")
 
     def carry_out(self, journal: Journal, *, prune: bool, progress: Progress) -> SweepResult:
-        """Measure the grid; what the journal holds is not measured again."""
+        """Measure the grid; settings in the journal are not measured again."""
         return run_sweep(
             self.bench,
             self.grid,
@@ -68,15 +68,15 @@ class IndexSweep:
 def prepare_sweeps(
     checked: CheckedPlan, progress: Progress = NO_PROGRESS, output: Path | None = None
 ) -> list[IndexSweep]:
-    """Return the sweeps of a plan with their vectors read; queries are those of the gold, as when the plan is run."""
+    """Return the sweeps of a plan with their vectors read; queries are those of the gold, as when running the plan."""
     if not checked.plan.sweep:
         expected = "[sweep.NAME] with search = { ef_search = [16, 32, 64] }"
-        raise UsageError("the plan sweeps nothing", where=checked.where, expected=expected)
+        raise UsageError("the plan has no sweep", where=checked.where, expected=expected)
     for name, table in checked.plan.sweep.items():
         for path, message in table.faults(name, checked.plan):
             raise UsageError(message, where=checked.at("sweep", name, *path))
     if checked.plan.lab.rounds == 0:
-        raise UsageError("found 0 rounds, but a sweep takes times", where=checked.at("lab", "rounds"))
+        raise UsageError("found 0 rounds, but a sweep measures times", where=checked.at("lab", "rounds"))
     inputs = Inputs(checked, progress, output)
     return [_prepare_sweep(name, table, checked, inputs) for name, table in checked.plan.sweep.items()]
 
@@ -106,7 +106,7 @@ def _limit(targets: Iterable[Target], subject: str, signs: tuple[str, ...]) -> f
 
 
 def with_validation_window(checked: CheckedPlan) -> CheckedPlan:
-    """Return the plan on its validation window; unchanged where nothing of its gold was held out."""
+    """Return the plan on its validation window; unchanged if its gold has no held-out windows."""
     gold = checked.plan.gold.on_window("validation", "train")
     return replace(checked, plan=checked.plan.model_copy(update={"gold": gold}))
 
@@ -116,7 +116,7 @@ def with_settings(
 ) -> CheckedPlan:
     """Return the plan on its test window with the chosen settings by system.
 
-    ``tuned`` records how they were chosen; ``refit`` is what to learn from, if not what the plan says.
+    ``tuned`` records how they were chosen; ``refit`` are the training windows, if not those of the plan.
     """
     plan = checked.plan
     systems = {
@@ -130,7 +130,7 @@ def with_settings(
 def prepare_subjects(
     checked: CheckedPlan, names: list[str], progress: Progress, changed: Mapping[str, Any] | None = None
 ) -> list[TuningSubject]:
-    """Return what to tune, with the log read; ``changed`` are keys of the tables that the caller sets otherwise."""
+    """Return the recommenders to tune, with the log read; ``changed`` are keys that the caller overrides."""
     tables: dict[str, tuple[TuneTable, NamedMeasure]] = {}
     known = checked.plan.recommenders
     for name in names:
@@ -138,7 +138,7 @@ def prepare_subjects(
             raise UnknownName("system of the kind recommender", name, known, where=checked.where)
         if name not in checked.plan.tune:
             expected = f"[tune.{name}] with params = {{ factors = [16, 64] }}"
-            raise UsageError(f"the plan does not say what to try of {name}", where=checked.where, expected=expected)
+            raise UsageError(f"the plan has no settings to try for {name}", where=checked.where, expected=expected)
         table = checked.plan.tune[name].model_copy(update=dict(changed or {}))
         tables[name] = table, checked.plan.conventions.resolve(table.measure)
     inputs = Inputs(with_validation_window(checked), progress)

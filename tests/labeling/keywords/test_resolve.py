@@ -30,7 +30,7 @@ def why(found: Extraction) -> dict[str, str]:
 def test_the_higher_score_wins_whatever_the_length() -> None:
     found = settled(candidate(0, 3, 0, 0.6), candidate(2, 3, 1, 0.9))
     assert kept(found) == [("two", "2-3")]
-    assert why(found) == {"0-3": "overlaps '2-3', which comes nearer to two (0.90)"}
+    assert why(found) == {"0-3": "overlaps '2-3', which is more similar to two (0.90)"}
 
 
 def test_equal_scores() -> None:
@@ -50,7 +50,7 @@ def test_a_second_finding_takes_its_words() -> None:
     found = settled(candidate(0, 1, 0, 0.9), candidate(2, 4, 0, 0.8), candidate(3, 4, 1, 0.7))
     assert kept(found) == [("one", "0-1")]
     assert why(found)["2-4"] == "already found by '0-1' (0.90)"
-    assert why(found)["3-4"] == "overlaps '2-4', which comes nearer to one (0.80)"
+    assert why(found)["3-4"] == "overlaps '2-4', which is more similar to one (0.80)"
 
 
 def test_a_shared_part_takes_no_words() -> None:
@@ -63,7 +63,7 @@ def test_the_beaten_are_told_of_those_that_stand() -> None:
     beaten = (candidate(0, 1, 1, 0.6),)
     found = settled(Candidate(0, 1, 0, 0.7, "0-1", "one", beaten))
     (lost,) = found.dropped
-    assert (lost.mapped.keyword.name, lost.reason) == ("two", "'0-1' is nearer to one (0.70)")
+    assert (lost.mapped.keyword.name, lost.reason) == ("two", "'0-1' is more similar to one (0.70)")
     both = settled(Candidate(0, 1, 0, 0.7, "0-1", "one", beaten), candidate(1, 2, 1, 0.9))
     assert kept(both) == [("one", "0-1"), ("two", "1-2")] and both.dropped == ()
 

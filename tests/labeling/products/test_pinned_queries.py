@@ -196,7 +196,7 @@ class TestPins:
             with pytest.raises(DataError) as error:
                 act(read_query_set(path))
             assert error.value.exit_code == 3
-            assert "not those that were pinned as version 2026-11: changed: q2; added: q3, q4; removed: q10" in str(
+            assert "differ from those pinned as version 2026-11: changed: q2; added: q3, q4; removed: q10" in str(
                 error.value
             )
             assert "give the set a new version" in str(error.value)

@@ -127,9 +127,7 @@ class TestSystems:
         outcome = run(folder, 'systems.x = "x.trec"\n')
         check(outcome, WORLD, "x", {**lists, WORLD.users[-1]: []})
         n = len(lists)
-        assert warned(
-            outcome, f"{n} recommendations are of training items of the user ({n} users), removed"
-        )
+        assert warned(outcome, f"{n} recommendations are of training items of the user ({n} users), removed")
         assert warned(outcome, f"{n} recommendations are of items outside the catalogue ({n} users), removed")
         assert warned(outcome, f"1 user is without recommendations: {WORLD.users[-1]}")
         assert warned(outcome, "1 user of the recommendations has nothing held out in test")
@@ -228,13 +226,13 @@ class TestMissingLibraries:
         fused = 'systems.fused = { kind = "fusion", of = ["popularity", "lacking"] }\n'
         outcome = run(folder, POPULARITY + self.SYSTEM.replace("OPTIONAL", "true") + fused)
         assert list(outcome.report.systems) == ["popularity"]
-        assert warned(outcome, "lacking: left out, as what it needs is not installed: pip install 'rankjury[recsys]'")
-        assert warned(outcome, "fused: left out, as it is made from lacking")
+        assert warned(outcome, "lacking: omitted, as its library is not installed: pip install 'rankjury[recsys]'")
+        assert warned(outcome, "fused: omitted, as it is made from lacking")
 
     def test_an_error_where_it_is_needed(self, folder: Path) -> None:
         with pytest.raises(MissingExtra, match=r"rankjury\[recsys\]"):
             run(folder, POPULARITY + self.SYSTEM.replace("OPTIONAL", "false"))
-        with pytest.raises(UsageError, match="lacking: left out"):
+        with pytest.raises(UsageError, match="lacking: omitted"):
             run(folder, 'baseline = "lacking"\n' + POPULARITY + self.SYSTEM.replace("OPTIONAL", "true"))
 
 

@@ -188,9 +188,9 @@ class TestPlans:
             ({"split": "{ n = 3 }"}, "unknown option of the temporal split: 'n'"),
             ({"split": "{ fractions = [0.9, 0.2, 0.1] }"}, "that sum to 1"),
             ({"window": '"tset"'}, "gold.window"),
-            ({"window": '"validation"', "fit_on": '"train+validation"'}, "would learn from the window"),
+            ({"window": '"validation"', "fit_on": '"train+validation"'}, "includes the window"),
             ({"scale": "[5, 1]"}, "expected the lowest and the highest rating"),
-            ({"catalogue": '"items"'}, "is items, but items names no file"),
+            ({"catalogue": '"items"'}, "is items, but items is not set"),
             ({"candidates": "{ sampled = 0 }"}, "gold.candidates.sampled"),
             ({"tiers": "{ activity = [5, 3] }"}, "expected numbers that rise"),
             ({"tiers": "{ popularity = [0.8, 0.5] }"}, "two shares that rise"),
@@ -213,7 +213,10 @@ class TestPlans:
     def test_a_recommender_without_a_log(self, rankjury: Rankjury) -> None:
         put("plan.toml", MEASURES + 'gold = "gold.qrels"\n' + POPULARITY)
         check_failure(
-            rankjury("run", "plan.toml"), 2, "the gold is not a log", 'expected a gold of the kind "interactions"'
+            rankjury("run", "plan.toml"),
+            2,
+            "recommenders need a gold of interactions",
+            'expected a gold of the kind "interactions"',
         )
 
     def test_measures_that_need_attributes(self, rankjury: Rankjury) -> None:
@@ -283,7 +286,7 @@ class TestRecommendations:
         np.savez("own.npz", scores=table, users=np.array(users), items=np.array(WORLD.items))
         check_failure(run(rankjury, recommender("scores", path="own.npz")), 3, "own.npz", f"user {users[3]!r} is nan")
         np.save("own.npy", table)
-        check_failure(run(rankjury, recommender("scores", path="own.npy")), 2, "own.npy holds no ids of its users")
+        check_failure(run(rankjury, recommender("scores", path="own.npy")), 2, "own.npy has no ids of users")
 
     def test_factors_of_different_width(self, rankjury: Rankjury) -> None:
         np.savez("u.npz", ids=np.array(WORLD.users), v=np.ones((len(WORLD.users), 3)))
@@ -316,4 +319,4 @@ class TestRecommendations:
 
     def test_shallower_than_the_measures(self, rankjury: Rankjury) -> None:
         outcome = run(rankjury, POPULARITY.replace("model", "depth = 3, model"))
-        assert warned(outcome, "p: recommends 3 items to a user, and measures look at 5")
+        assert warned(outcome, "p: recommends 3 items per user, but measures use 5")

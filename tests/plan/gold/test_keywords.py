@@ -277,7 +277,7 @@ class TestWithoutKeywords:
         put(folder, texts__jsonl=lines([{"id": "t1", "text": "car"}, {"id": "t2", "text": "elephants"}]))
         outcome = ran(folder, WITH_TEXTS, 'gold.without_keywords = "all"\n', system=ON_TEXTS)
         assert relevant(outcome) == {"t1": 2, "t2": 6}
-        assert warned(outcome, "maps to no keyword", "t2") and not warned(outcome, "left out")
+        assert warned(outcome, "maps to no keyword", "t2") and not warned(outcome, "omitted")
 
 
 class TestKeywordsOfTexts:
@@ -525,7 +525,7 @@ class TestToldAndKept:
         outcome = carried_out(folder, f"{HEAD}{GOLD}{ON_CLIPS}{target}")
         names = {part.name for part in outcome.report.slices}
         assert {"keyword=rare", "keyword=usual", "keyword=(others)"} <= names
-        assert warned(outcome, "slices are of the 60 keywords that most queries ask for, of 81")
+        assert warned(outcome, "only the 60 most frequent of 81 keywords have slices")
 
     def test_results_that_are_not_annotated_are_named(self, folder: Path) -> None:
         put(folder, strange__trec="t1 Q0 c1 1 9 x\nt1 Q0 zebra 2 8 x\nt2 Q0 yak 1 7 x\n")
@@ -698,7 +698,7 @@ class TestVectors:
     def test_clips(self, folder: Path, system: str) -> None:
         self.with_ids(folder, ["c1", "c2", "c3", "c4", "z8", "z9"], ["t1", "t2", "t3"])
         outcome = ran(folder, WITH_TEXTS, system=system)
-        assert warned(outcome, "s: 2 annotated items have no vector, and cannot be found: c5, c6")
+        assert warned(outcome, "s: 2 annotated items have no vector, and cannot be retrieved: c5, c6")
         assert warned(outcome, "s: 2 vectors are of no annotated item, and never relevant: z8, z9")
 
     @pytest.mark.parametrize("system", [ON_TEXTS, SYSTEMS["exact"]])

@@ -114,7 +114,7 @@ class TestAgreementTable:
 
     def test_deeper_than_the_cut_offs(self, place: Path) -> None:
         text = HEAD + SYSTEMS + "[agreement]\nover = 'top'\nk = 9\n" + GOLD
-        assert "agreement.k: found 9, but the gold is 4 deep" in refused(place, text)
+        assert "agreement.k: found 9, but the gold has depth 4" in refused(place, text)
         found = agreement(carried_out(place, text + "depth = 9\n"))
         pairs = [len({*nearest(REF, row, 9), *nearest(BASE, row, 9)}) for row in range(COUNT)]
         assert found.pairs == sum(pairs)
@@ -216,7 +216,7 @@ class TestFaults:
         assert "base.npz" in str(caught.value) and "1 to 4" in str(caught.value)
 
     def test_a_gold_less_deep_than_a_cut_off(self, place: Path) -> None:
-        with pytest.raises(UsageError, match="the gold is 3 deep, and cut at 4"):
+        with pytest.raises(UsageError, match="the gold has depth 3, but a measure cuts it at 4"):
             carried_out(place, HEAD + GOLD + "depth = 3\n" + SYSTEMS)
 
     def test_other_items(self, place: Path) -> None:

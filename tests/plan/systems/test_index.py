@@ -217,9 +217,9 @@ class TestFaults:
     def test_a_service_without_vectors_is_asked_with_texts(self, tmp_path: Path) -> None:
         """And needs to know what items there are, and what the queries say."""
         text = service("x", "by_text", ", text = true")
-        with pytest.raises(UsageError, match=r"what items there are is not known; expected lab\.items"):
+        with pytest.raises(UsageError, match=r"the items are unknown; expected lab\.items"):
             outcome_of(tmp_path, PLAN, "targets = []\n", text)
-        with pytest.raises(UsageError, match=r"the queries' texts are not known; expected lab\.queries"):
+        with pytest.raises(UsageError, match=r"the queries have no texts; expected lab\.queries"):
             outcome_of(tmp_path, PLAN, "targets = []\n", text, "[lab]\nitems = 'items.jsonl'\n")
         with pytest.raises(UsageError, match="vectors"):
             outcome_of(tmp_path, PLAN, "targets = []\n", service("x", "by_vector"), lab(texts=True))
@@ -362,13 +362,11 @@ class TestOptional:
     def test_left_out_with_a_warning(self, tmp_path: Path) -> None:
         found = outcome_of(tmp_path, PLAN, index(), self.GONE, lab())
         assert list(found.report.systems) == ["x"] and {name for _, name in verdicts(found)} == {"x"}
-        assert (
-            "gone: left out, as absent is not installed: pip install 'rankjury[absent]'" in found.report.warning_lines
-        )
+        assert "gone: omitted, as absent is not installed: pip install 'rankjury[absent]'" in found.report.warning_lines
 
     def test_an_engine_of_somebody_else(self, tmp_path: Path) -> None:
         (note,) = checked(tmp_path, PLAN + index() + index("gone", "foreign", "optional = true\n")).notes
-        assert note.startswith("gone: left out, as foreign is not installed") and "None" not in note
+        assert note.startswith("gone: omitted, as foreign is not installed") and "None" not in note
 
     def test_what_is_installed_stays(self, tmp_path: Path) -> None:
         assert not checked(tmp_path, PLAN + index("x", "faiss-flat", "optional = true\n")).notes
@@ -379,7 +377,7 @@ class TestOptional:
 
     @pytest.mark.parametrize("more", ["", "baseline = 'gone'\n"])
     def test_nothing_left_or_nothing_to_compare_with(self, tmp_path: Path, more: str) -> None:
-        with pytest.raises(UsageError, match="gone: left out, as absent is not installed"):
+        with pytest.raises(UsageError, match="gone: omitted, as absent is not installed"):
             checked(tmp_path, more + PLAN + (index() if more else "") + self.GONE)
 
     def test_its_targets_sweeps_figures_and_files_go_with_it(self, tmp_path: Path) -> None:
@@ -398,7 +396,7 @@ class TestOptional:
         fused = "[systems.fused]\nkind = 'fusion'\nof = ['x', 'gone']\n"
         found = outcome_of(tmp_path, PLAN, "targets = []\n", index(), self.GONE, fused, lab())
         assert list(found.report.systems) == ["x"]
-        assert [one for one in found.report.warning_lines if one.startswith("fused: left out")]
+        assert [one for one in found.report.warning_lines if one.startswith("fused: omitted")]
 
     def test_without_the_only_index_the_usual_gate_goes_too(self, tmp_path: Path) -> None:
         found = outcome_of(tmp_path, PLAN, "systems.run = 'run.trec'\n", self.GONE)
@@ -432,7 +430,7 @@ class TestFilters:
         ("more", "error", "told"),
         [
             ("items = 'items.jsonl'\n", UsageError, "a filter needs the queries' attributes; expected lab.queries"),
-            ("queries = 'queries.jsonl'\n", UsageError, "what items there are is not known; expected lab.items"),
+            ("queries = 'queries.jsonl'\n", UsageError, "the items are unknown; expected lab.items"),
         ],
     )
     def test_it_needs_both_tables(self, tmp_path: Path, more: str, error: type[Exception], told: str) -> None:
@@ -466,7 +464,7 @@ class TestQuerySet:
         rows = asked()
         rows[3]["text"] = "something else"
         put(tmp_path, queries__jsonl=lines(rows))
-        with pytest.raises(DataError, match="not those that were pinned as version v1: changed: q03") as caught:
+        with pytest.raises(DataError, match="differ from those pinned as version v1: changed: q03") as caught:
             execute_plan(checked(tmp_path, self.TEXT))
         assert caught.value.exit_code == 3
         put(tmp_path, queries__jsonl=lines([row | {"version": "v2"} for row in rows]))
@@ -880,7 +878,7 @@ class TestSweeps:
             prepare_sweeps(checked(with_lab(tmp_path), text))
 
     def test_nothing_to_sweep(self, tmp_path: Path) -> None:
-        with pytest.raises(UsageError, match="the plan sweeps nothing"):
+        with pytest.raises(UsageError, match="the plan has no sweep"):
             prepare_sweeps(checked(with_lab(tmp_path), PLAN + index()))
 
     def test_the_usual_gate_sets_the_aims(self, tmp_path: Path) -> None:

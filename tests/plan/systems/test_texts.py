@@ -155,7 +155,7 @@ def test_depth_and_metric(tmp_path: Path, mine: str) -> None:
 def test_items_without_text_cannot_be_found_and_are_told(tmp_path: Path) -> None:
     outcome = run(tmp_path, system("b", chunking="bullets"))
     assert all("p4" not in items and len(items) == 4 for items in first_of(outcome, "b").values())
-    assert "b: 1 item has no text in bullets, and cannot be found: p4" in outcome.report.warning_lines
+    assert "b: 1 item has no text in bullets, and cannot be retrieved: p4" in outcome.report.warning_lines
 
 
 def test_other_forms_of_items_and_queries(tmp_path: Path) -> None:

@@ -126,7 +126,7 @@ def test_columns_may_be_named(put: Put) -> None:
     assert rows_of(read_log(path, user="who", item="what", value="when")) == [("a", "b", 978300760.0)]
     with pytest.raises(UnknownName, match=r"unknown column 'whom'.*Did you mean who"):
         read_log(path, user="whom", item="what")
-    with pytest.raises(UsageError, match="the column 'who' was named for two things"):
+    with pytest.raises(UsageError, match="the column 'who' was given twice"):
         read_log(path, user="who", item="who")
 
 

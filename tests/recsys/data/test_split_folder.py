@@ -119,7 +119,7 @@ class TestBackAndForth:
         for one, other in zip(splits, read_folds(tmp_path / "folds"), strict=True):
             same(one, other)
         same(splits[1], read_split(tmp_path / "folds" / "fold-2"))
-        with pytest.raises(DataError, match=r"found several folds; expected one of them. Name it: .*fold-1"):
+        with pytest.raises(DataError, match=r"found several folds; expected one of them. Choose one: .*fold-1"):
             read_split(tmp_path / "folds")
 
     def test_one_split_is_its_only_fold(self, written: Path) -> None:
@@ -133,7 +133,7 @@ class TestBackAndForth:
 class TestTargets:
     def test_a_folder_of_something_else(self, log: Log, tmp_path: Path) -> None:
         (tmp_path / "thesis.tex").write_text("words")
-        with pytest.raises(UsageError, match=r"such as thesis\.tex; expected a new or an empty folder. --force"):
+        with pytest.raises(UsageError, match=r"such as thesis\.tex; expected a new or an empty folder. Use --force"):
             write_split(split_log(log), tmp_path)
         assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]
         write_split(split_log(log), tmp_path, force=True)
@@ -151,7 +151,7 @@ class TestTargets:
 
     def test_folds_in_place_of_a_split_and_back(self, log: Log, written: Path) -> None:
         splits = split_folds(log, "users", folds=3, fraction=0.4)
-        with pytest.raises(UsageError, match="something else"):
+        with pytest.raises(UsageError, match="other files"):
             write_folds(splits, written)
         write_folds(splits, written, force=True)
         assert {path.name for path in written.iterdir()} == {"split.json", "fold-1", "fold-2", "fold-3"}
@@ -180,7 +180,9 @@ class TestTargets:
 
 class TestFaults:
     def test_no_split(self, tmp_path: Path) -> None:
-        with pytest.raises(DataError, match=r"found no split\.json; expected a split. rankjury split LOG -o DIR"):
+        with pytest.raises(
+            DataError, match=r"found no split\.json; expected a split. Create one with: rankjury split LOG -o DIR"
+        ):
             read_split(tmp_path)
 
     @pytest.mark.parametrize("text", ["", "{", "[" * 100_000, "\xff"])
@@ -201,7 +203,7 @@ class TestFaults:
     )
     def test_an_odd_record(self, written: Path, changes: dict[str, Any]) -> None:
         change(written, **changes)
-        with pytest.raises(DataError, match=r"cannot be understood|cannot be read as Parquet|no such file"):
+        with pytest.raises(DataError, match=r"invalid record|cannot be read as Parquet|no such file"):
             read_split(written)
 
     def test_odd_folds(self, log: Log, tmp_path: Path) -> None:
@@ -300,7 +302,7 @@ class TestInterrupted:
 
     def test_windows_without_a_record_may_be_those_of_the_user(self, log: Log, tmp_path: Path) -> None:
         (tmp_path / "train.parquet").write_bytes(b"mine")
-        with pytest.raises(UsageError, match="holds something else"):
+        with pytest.raises(UsageError, match="contains other files"):
             write_split(split_log(log, "random"), tmp_path)
 
     def test_a_window_of_no_numbers(self, log: Log, tmp_path: Path) -> None:

@@ -157,7 +157,9 @@ def test_names_that_lead_nowhere(module: str) -> None:
 
 
 def test_a_class_that_cannot_be_made(module: str) -> None:
-    with pytest.raises(DataError, match=r"Needy: creating it failed: TypeError.*; expected a class that needs no arg"):
+    with pytest.raises(
+        DataError, match=r"Needy: creating it failed: TypeError.*; expected a class without required arg"
+    ):
         make_recommender("callable", {"function": f"{module}:Needy"}).fit(LOG, SideFeatures())
 
 

@@ -124,7 +124,7 @@ def test_what_is_wrong_with_a_table_is_named() -> None:
 
 
 def test_settings_that_are_missing() -> None:
-    with pytest.raises(UsageError, match="path is not given; expected path = FILE"):
+    with pytest.raises(UsageError, match="path is missing; expected path = FILE"):
         read("scores")
     with pytest.raises(UsageError, match="has no ids of users; expected users = FILE, one id per line"):
         read("scores", path="scores.npy")

@@ -1,4 +1,4 @@
-"""Gold of held-out interactions: what users took after the training window."""
+"""Gold of held-out interactions: the items of users after the training window."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -36,18 +36,18 @@ from rankjury.reporting.tables.differences import verdict_style
 from rankjury.retrieval.embedding.embed import find_model
 
 _NO_THRESHOLD = (
-    "{measures} count every held-out item as relevant, however low its rating; (rel=4) counts those rated 4 or better"
+    "{measures} count every held-out item as relevant, even with a low rating; use (rel=4) for ratings of 4 or higher"
 )
 _LOG_KEYS = ("user", "item", "value", "time", "scale", "split")
-"""Keys that a folder of rankjury split has answered."""
+"""Keys that a split folder makes unnecessary."""
 SplitOption = Setting | list[float] | datetime | date
 TUNING_GRIDS: dict[str, dict[str, list[int | float]]] = {
     "item-knn": {"neighbours": [50, 100, 500], "shrinkage": [0.0, 20.0, 100.0]},
     "als": {"factors": [8, 16, 32, 64], "alpha": [1.0, 5.0]},
     "ease": {"regularization": [100.0, 300.0, 1000.0, 3000.0, 10000.0]},
 }
-"""Grids of the recommenders in a drafted plan. Each grid holds the defaults; that of EASE holds the range that its
-default is chosen from by the size of the log (docs/recommenders.md)."""
+"""Grids of the recommenders in a drafted plan. Each contains the defaults; that of EASE contains the range from which
+its default is chosen by the size of the log (docs/recommenders.md)."""
 
 
 def _describe_split_options(schema: dict[str, Any]) -> None:
@@ -73,10 +73,10 @@ class SplitTable(PlanTable):
 
 
 class TiersTable(PlanTable):
-    """How users and items are grouped, by what they did in training."""
+    """Tiers of users and items by their training interactions."""
 
     activity: Annotated[int, Field(ge=2)] | list[float] = Field(
-        4, description="Users by their training interactions: so many quantiles, or edges such as [20, 50, 200]."
+        4, description="Users by training interactions: a number of quantiles, or edges such as [20, 50, 200]."
     )
     popularity: list[float] = Field(
         [0.5, 0.8], description="Head and torso: the most popular items up to these shares of training interactions."
@@ -93,10 +93,10 @@ class TiersTable(PlanTable):
 
 
 class CandidatesTable(PlanTable):
-    """Candidates drawn instead of the whole catalogue, which misleads: only for comparing with such figures."""
+    """Sampled candidates instead of the whole catalogue, only for comparison with such values: they are misleading."""
 
-    sampled: Annotated[int, Field(ge=1)] = Field(description="How many a user is given beside what was held out.")
-    seed: Annotated[int, Field(ge=0)] = Field(0, description="The seed.")
+    sampled: Annotated[int, Field(ge=1)] = Field(description="Sampled candidates per user besides held-out items.")
+    seed: Annotated[int, Field(ge=0)] = Field(0, description="The random seed.")
 
 
 @GOLD_KINDS.register("interactions")
@@ -106,33 +106,33 @@ class InteractionsGold(GoldTable):
     kind: Literal["interactions"]
     path: str = Field(
         description="A log (ratings.dat, ratings.csv, u.data, CSV, TSV, JSONL, Parquet), the folder of a MovieLens "
-        "release, or a folder that rankjury split wrote."
+        "release, or a folder written by rankjury split."
     )
-    user: str | None = Field(None, description="Its column of users, where the name does not tell.")
-    item: str | None = Field(None, description="Its column of items.")
-    value: str | None = Field(None, description="Its column of ratings.")
-    time: str | None = Field(None, description="Its column of times.")
-    scale: list[float] | None = Field(None, description="The lowest and highest rating there can be: [0.5, 5].")
+    user: str | None = Field(None, description="Its column of users, if not detected by name.")
+    item: str | None = Field(None, description="Its column of items, if not detected by name.")
+    value: str | None = Field(None, description="Its column of ratings, if not detected by name.")
+    time: str | None = Field(None, description="Its column of times, if not detected by name.")
+    scale: list[float] | None = Field(None, description="The lowest and highest possible rating: [0.5, 5].")
     items: str | None = Field(
         None,
-        description="The catalogue: movies.dat, movies.csv, u.item or a table with ids; unset: that of a MovieLens "
-        "folder named as path.",
+        description="The catalogue: movies.dat, movies.csv, u.item or a table with ids; default: that of a MovieLens "
+        "folder given as path.",
     )
     users: str | None = Field(
         None,
-        description="Attributes of users: users.dat, u.user or a table with ids; unset: that of a MovieLens folder "
-        "named as path.",
+        description="Attributes of users: users.dat, u.user or a table with ids; default: that of a MovieLens folder "
+        "given as path.",
     )
     split: SplitTable = Field(SplitTable(), description="How the log is split; not for a folder of rankjury split.")
     window: Literal["validation", "test"] = Field("test", description="The window that systems are evaluated on.")
-    fit_on: Literal["train", "train+validation"] = Field("train", description="What systems learn from.")
+    fit_on: Literal["train", "train+validation"] = Field("train", description="The training windows.")
     catalogue: Catalogue | None = Field(
         None,
-        description="Who can be recommended: items (the file's), seen (anywhere up to the window's end) or train; "
-        "unset: items where there is a file, else seen.",
+        description="Items that can be recommended: items (of the file), seen (up to the window's end) or train; "
+        "default: items if there is a file, else seen.",
     )
-    candidates: CandidatesTable | None = Field(None, description="Draw candidates; unset: the whole catalogue.")
-    tiers: TiersTable = Field(TiersTable(), description="How users and items are grouped.")
+    candidates: CandidatesTable | None = Field(None, description="Sample candidates; default: the whole catalogue.")
+    tiers: TiersTable = Field(TiersTable(), description="Tiers of users and items.")
     embed: str | None = Field(
         None, description="A model (wordllama, a folder) that embeds titles and genres as the feature text."
     )
@@ -141,7 +141,7 @@ class InteractionsGold(GoldTable):
         return self.model_copy(update={"window": window} | ({} if fit_on is None else {"fit_on": fit_on}))
 
     def complete(self, folder: Path) -> "InteractionsGold":
-        """Return it with the files of items and users that a MovieLens folder holds, unless others are named."""
+        """Return the table with the item and user files of a MovieLens folder, unless others are given."""
         if is_split_folder(folder / self.path):
             return self
         files = zip(("items", "users"), find_companions(folder / self.path), strict=True)
@@ -184,7 +184,7 @@ class InteractionsGold(GoldTable):
         users = None if self.users is None else read_users(context.path(self.users))
         if is_split_folder(path):
             if idle := [key for key in _LOG_KEYS if key in self.model_fields_set]:
-                found = f"the log is split already, so that {' and '.join(idle)} would not count"
+                found = f"the log is already split, so {' and '.join(idle)} would be ignored"
                 raise UsageError(found, where=path, expected="a log, or a plan without these keys")
             split = read_split(path)
             return split if items is None else split.with_items(items.ids), items, users
@@ -205,7 +205,7 @@ class InteractionsGold(GoldTable):
             vectors = find_model(path if isdir(path) else self.embed).embed(list(filter(None, features.texts)))
             matrix = np.zeros(
                 (len(split.log.items), vectors.shape[1]), dtype=np.float32
-            )  # an item without a text: zeros
+            )  # zeros for items without text
             matrix[[bool(text) for text in features.texts]] = vectors
             features = replace(features, items={**features.items, "text": matrix})
         return Task(split, self.window, fit_on, catalogue, sampled, features, (*split.log.notes, *notes))
@@ -219,22 +219,22 @@ class InteractionsGold(GoldTable):
         if self.scale is not None and (len(self.scale) != 2 or not self.scale[0] < self.scale[1]):
             yield "scale", f"is {self.scale}; expected the lowest and the highest rating, such as [0.5, 5]"
         if self.catalogue == "items" and self.items is None:
-            yield "catalogue", "is items, but items names no file"
+            yield "catalogue", "is items, but items is not set"
         if self.embed is not None and self.items is None:
-            yield "embed", "embeds the titles of items, but items names no file"
+            yield "embed", "embeds the titles of items, but items is not set"
         if self.fit_on == "train+validation" and self.window == "validation":
-            yield "fit_on", "would learn from the window that systems are evaluated on"
+            yield "fit_on", "includes the window that systems are evaluated on"
 
     def measure_faults(self, asked: Sequence[NamedMeasure]) -> Iterator[tuple[str, str]]:
-        """Yield a fault where measures need attributes of items, and no file has them."""
+        """Yield a fault if measures need item attributes, and there is no file of them."""
         labels = [named.label for named in asked if named.measure.metric.of_lists and named.measure["by"] is not None]
         if labels and self.items is None:
-            yield "items", f"names no file, but {', '.join(labels)} would look at attributes of items"
+            yield "items", f"is not set, but {', '.join(labels)} needs attributes of items"
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class LoadedInteractions(LoadedGold):
-    """A gold of users: systems recommend what is in the catalogue, and what they expose is recorded."""
+    """Gold of users: systems recommend items of the catalogue, and exposure is recorded."""
 
     task: Task
     tiers: Tiers
@@ -249,9 +249,9 @@ class LoadedInteractions(LoadedGold):
         return self.task.candidates
 
     def check_search(self) -> None:
-        """Refuse: users are no items, whatever their ids, and are not shown what they have."""
+        """Refuse vector search: users are not items, and their training items are unknown to it."""
         raise UsageError(
-            "the gold is of users, and a search by vectors does not know what they took",
+            "vector search cannot answer users, as it does not know their training items",
             expected='kind = "recommender", model = "factors" with the vectors of users and items',
         )
 
@@ -275,9 +275,9 @@ class LoadedInteractions(LoadedGold):
 
 
 def below_chance(report: Report, label: str) -> Iterator[str]:
-    """Name the systems that do no better than a random order, and those not shown to be better than popularity.
+    """Name the systems that are not better than a random order, and those not shown to be better than popularity.
 
-    Of a measure beyond accuracy nothing is said: a random order covers most.
+    Measures beyond accuracy are ignored: a random order covers most.
     """
     measure = report.measure(label)
     if measure is not None and measure.metric.of_lists:
@@ -287,7 +287,7 @@ def below_chance(report: Report, label: str) -> Iterator[str]:
     chance = max((means[name] for name in random if name in means), default=float("-inf"))
     for name, mean in means.items():
         if name not in random and mean <= chance:
-            yield f"{name} ranks no better than chance: {label} {mean:.4f}, a random order has {chance:.4f}"
+            yield f"{name} is not better than a random order: {label} {mean:.4f}, a random order has {chance:.4f}"
     if report.baseline is not None and report.fact(report.baseline, "model") == "popularity":
         verdicts = {
             comparison.system: verdict_style(comparison, report.level)

@@ -1,4 +1,4 @@
-"""Gold of keywords: items are relevant that have what a query asks for."""
+"""Gold of keywords: items with the keywords of a query are relevant."""
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -50,14 +50,14 @@ from rankjury.retrieval.rank import drop_self
 _MAX_SLICES = 60
 _MIN_QUERIES = 5
 _MAX_RESULTS = 50
-"""How many results of a query are looked at keyword by keyword."""
+"""Maximum number of results per query in partial matches."""
 _NO_THRESHOLD = (
     "match = graded: {measures} count items that have any of the keywords; (rel=1), or the dialect alfa, counts those "
     "that have all"
 )
 _KEYWORD, _GROUP = "keyword", "group"
 _OTHERS = "(others)"
-"""Keywords that few queries ask for, or that are too many."""
+"""Keywords with few queries, or beyond the maximum."""
 _UNKNOWN = "unknown-items"
 """Code of the warning about items without annotations."""
 _OF_NO_ITEM = "of no annotated item, and never relevant"
@@ -65,12 +65,12 @@ _OF_NO_ITEM = "of no annotated item, and never relevant"
 
 @dataclass(frozen=True)
 class QueryTexts:
-    """Queries that are texts; none where the items themselves are the queries."""
+    """Text queries; empty if the items themselves are the queries."""
 
     ids: Sequence[str] = ()
     texts: Sequence[str] = ()
     numbers: Sequence[Sequence[int]] = ()
-    """Of each query, the numbers of its keywords among those of all groups."""
+    """Keyword numbers of each query, in all groups."""
     source: str = "queries"
     about: dict[str, Any] = field(default_factory=dict)
     """For the report."""
@@ -78,23 +78,21 @@ class QueryTexts:
 
 
 class MappingTable(PlanTable):
-    """How texts are mapped onto the keywords."""
+    """Mapping of texts to keywords."""
 
     method: str = Field("exact", description="exact, embedding or keybert.")
     model: str = Field("wordllama", description="The model of the methods embedding and keybert.")
     threshold: Annotated[float, Field(ge=0, le=1)] | None = Field(
-        None, description="The score that an n-gram must exceed; unset: the method's default."
+        None, description="The score that an n-gram must exceed; default: the method's."
     )
-    synonyms: str | None = Field(None, description="A TOML file of phrases that mean a keyword.")
+    synonyms: str | None = Field(None, description="A TOML file of synonyms of keywords.")
     diversity: Annotated[float, Field(ge=0, le=1)] | None = Field(
-        None, description="Let KeyBERT's MMR choose keywords for each text, 0 by similarity to 1 by difference."
+        None, description="Diversity of KeyBERT's MMR, which chooses keywords per text: 0 (similar) to 1 (diverse)."
     )
-    check: list[str] = Field(
-        [], description="Further methods whose quality is measured against given keywords, where they are installed."
-    )
+    check: list[str] = Field([], description="Further methods to evaluate against assigned keywords, if installed.")
 
     def settings(self, context: GoldContext, method: str) -> MappingSettings:
-        """Return the settings of a method; any but the chosen one has its default threshold."""
+        """Return the settings of a method; methods other than the chosen one have their default threshold."""
         return MappingSettings(
             method=method,
             model=self.model,
@@ -106,29 +104,29 @@ class MappingTable(PlanTable):
 
 @GOLD_KINDS.register("keywords")
 class KeywordsGold(GoldTable):
-    """Items with the keywords that a query asks for: all, any, at least so many, or graded by their share."""
+    """Items with the keywords of a query: all, any, a minimum number, or graded by their share."""
 
     kind: Literal["keywords"]
     path: str = Field(description="A table of annotations, one row per item: CSV, TSV, JSONL or Parquet.")
-    id: str | None = Field(None, description="Its column of ids, where the name does not tell.")
+    id: str | None = Field(None, description="Its id column, if not detected by name.")
     groups: list[str] | dict[str, str | list[str]] | None = Field(
-        None, description="The columns of each semantic group, or columns that are one each; unset: every column is."
+        None, description="The columns of each semantic group, or a list of columns; default: each column is a group."
     )
-    select: list[str] = Field([], description="The groups that count; unset: all.")
-    separator: str = Field(SEPARATOR, description="What splits several values in a cell.")
-    no_value: list[str] = Field(list(NO_VALUE), description="What a cell without a value says.")
+    select: list[str] = Field([], description="The groups to use; default: all.")
+    separator: str = Field(SEPARATOR, description="The separator of several values in a cell.")
+    no_value: list[str] = Field(list(NO_VALUE), description="Cells that mean no value.")
     match: str = Field("all", description="all, any, at-least-2 (3 …), or graded: the share of the keywords.")
-    queries: str | None = Field(None, description="A file of texts; unset: the items themselves are the queries.")
+    queries: str | None = Field(None, description="A file of texts; default: the items themselves are the queries.")
     keywords: Literal["given", "mapped"] | None = Field(
-        None, description="The texts' keywords are given in their file, or mapped; unset: given where they are."
+        None, description="Whether the keywords of texts are given in their file, or mapped; default: given if present."
     )
-    mapping: MappingTable = Field(MappingTable(), description="How texts are mapped onto keywords.")
+    mapping: MappingTable = Field(MappingTable(), description="Mapping of texts to keywords.")
     without_keywords: WithoutKeywords = Field(
         "skip", description="A query without a keyword: skip it, count all items as relevant, or error."
     )
-    sample: Annotated[int, Field(ge=1)] | None = Field(None, description="Ask only so many of the items, by the seed.")
+    sample: Annotated[int, Field(ge=1)] | None = Field(None, description="Use a random sample of the items as queries.")
     seed: Annotated[int, Field(ge=0)] = Field(0, description="The seed of the sample.")
-    show: list[str] = Field([], description="Queries whose results are shown keyword by keyword; unset: the worst.")
+    show: list[str] = Field([], description="Queries whose results are shown by keyword; default: the worst.")
 
     def load(self, context: GoldContext) -> LoadedGold:
         groups = {name: name for name in self.groups} if isinstance(self.groups, list) else self.groups
@@ -171,7 +169,7 @@ class KeywordsGold(GoldTable):
         return replace(found, warnings=tuple(warnings))
 
     def _texts(self, context: GoldContext, path: str, vocabulary: Vocabulary, groups: Sequence[str]) -> QueryTexts:
-        """Read the texts with the keywords in their file, or map them onto the keywords of some groups."""
+        """Read the texts with the keywords in their file, or map them to the keywords of some groups."""
         mapped = self.keywords == "mapped"
         labelled: list[LabelledText] | None = None
         if self.keywords == "given" or any(KEYWORDS in text.fields for text in read_query_records(Source.open(path))):
@@ -189,7 +187,7 @@ class KeywordsGold(GoldTable):
         groups: Sequence[str],
         labelled: Sequence[LabelledText] | None,
     ) -> QueryTexts:
-        """Map the texts onto keywords; with the quality of the mapping where some have labelled keywords as well."""
+        """Map the texts to keywords, and evaluate the mapping if some have labelled keywords as well."""
         table, frame = self.mapping, read_queries(path)
         ids, texts = frame["id"].to_list(), frame["text"].to_list()
         settings = table.settings(context, table.method)
@@ -224,7 +222,7 @@ class KeywordsGold(GoldTable):
                     extractions = map_texts(texts, vocabulary, other, context.progress, groups=groups)
                     about["quality"][method] = quality(extractions)
                 except MissingExtra as error:
-                    notes.append(f"the method {method} was not measured: {error}")
+                    notes.append(f"the method {method} was not evaluated: {error}")
         unmapped = sorted(name for name, text in by_id.items() if not text.mapped)
         if unmapped:
             about["unmapped"] = unmapped
@@ -249,39 +247,39 @@ class KeywordsGold(GoldTable):
             if self.groups is not None and name not in self.groups:
                 yield "select", str(UnknownName("group", name, self.groups))
         if self.queries is None and self.keywords is not None:
-            yield "keywords", "is for texts, but queries names no file of them"
+            yield "keywords", "is for texts, but queries is not set"
         if self.queries is not None and self.sample is not None:
-            yield "sample", "is for items that are queries, but queries names a file of texts"
+            yield "sample", "is for item queries, but queries is a file of texts"
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class LoadedKeywords(LoadedGold):
-    """A gold of keywords: slices by keyword, and what results have and lack of the keywords asked for."""
+    """Gold of keywords: slices by keyword, and partial matches of results."""
 
     predicates: Predicates
     everything: Annotations
-    """The keywords of all groups, also of those that do not count."""
+    """Keywords of all groups, including those that are not selected."""
     show: tuple[str, ...] = ()
-    """Queries to be shown whole."""
+    """Queries to show completely."""
 
     def candidates(self, gold: Gold) -> int | Mapping[str, int] | None:
         return len(self.everything) - bool(self.queries_are_items)
 
     def measures(self, asked: tuple[NamedMeasure, ...]) -> tuple[NamedMeasure, ...]:
-        """Return the measures; where texts ask, an item with a text's id is kept."""
+        """Return the measures; for text queries, an item with the id of a text is kept."""
         if self.queries_are_items:
             return asked
         return tuple(replace(named, measure=named.measure.with_options({"self": "keep"})) for named in asked)
 
     def slices(self, wanted: Collection[str]) -> list[SliceTable]:
-        """Return the queries by keyword and by group that they ask for; none where all keywords are rare.
+        """Return the queries by keyword and by group; empty if all keywords are rare.
 
-        Keywords that few queries ask for, or that are too many, are put together, save those of the slices ``wanted``.
+        Rare keywords, and those beyond the maximum, are combined, except those of the slices ``wanted``.
         """
         vocabulary = self.predicates.annotations.vocabulary
         asked = [self.predicates.codes_of(query).tolist() for query in range(len(self.predicates))]
         often = Counter(chain.from_iterable(asked))
-        counts = Counter(keyword.name for keyword in vocabulary.keywords)  # with the group where two groups have it
+        counts = Counter(keyword.name for keyword in vocabulary.keywords)  # with the group if several groups have it
         names = [keyword.name if counts[keyword.name] == 1 else str(keyword) for keyword in vocabulary.keywords]
         first = sorted(often, key=lambda code: (-often[code], code))[:_MAX_SLICES]
         shown = {code for code in first if often[code] >= _MIN_QUERIES}
@@ -300,7 +298,7 @@ class LoadedKeywords(LoadedGold):
         return [SliceTable(table, QUERY, "queries", attributes, self.predicates.source)]
 
     def complete(self, loaded: Loaded, threshold: float | None, context: GoldContext) -> Loaded:
-        """Return it with partial matches: what the first results have and lack."""
+        """Return it with partial matches: which keywords the top results have and lack."""
         if not isinstance(loaded.ranking, Ranking):
             return loaded
         ranking = drop_self(loaded.ranking) if self.exclude_self else loaded.ranking
@@ -315,23 +313,23 @@ class LoadedKeywords(LoadedGold):
         return super().complete(loaded, threshold, context).adding(found)
 
     def query_warnings(self) -> Iterator[ReportWarning]:
-        """Yield warnings about queries to show that do not exist, and about keywords that are too many for slices."""
+        """Yield warnings about unknown queries to show, and about keywords beyond the maximum of slices."""
         known = set(self.predicates.queries.cast(pl.String))
         for query in self.show:
             if query not in known:
-                yield ReportWarning(f"show names {query}, which is no query, or was left out", code="unknown-query")
+                yield ReportWarning(f"show contains {query}, which is not a query or was omitted", code="unknown-query")
         often = int((np.bincount(self.predicates.codes) >= _MIN_QUERIES).sum())
         if often > _MAX_SLICES:
             text = (
-                f"slices are of the {_MAX_SLICES} keywords that most queries ask for, of {often:,}: the rest is "
-                f"{_KEYWORD}={_OTHERS}; a target's slice is always there"
+                f"only the {_MAX_SLICES} most frequent of {often:,} keywords have slices: the rest is "
+                f"{_KEYWORD}={_OTHERS}; slices of targets are always included"
             )
             yield ReportWarning(text, code="many-keywords", count=often)
 
     def choose_queries(
         self, gold: Gold, corpus: Vectors, queries: Vectors | None
     ) -> tuple[pl.Series, Sequence[ReportWarning]]:
-        """Return the queries that have a vector, and warnings about queries and items that have none."""
+        """Return the queries that have a vector, and warnings about queries and items without vectors."""
         ids = self.predicates.queries.cast(pl.String).sort()
         asked = corpus if queries is None else queries
         has_vector = pl.Series(asked.rows_of(ids) >= 0)
@@ -348,7 +346,7 @@ class LoadedKeywords(LoadedGold):
         without = ids.filter(~has_vector) if queries is not None else ids.clear()
         return ids.filter(has_vector), [
             *warn_of_names(
-                lacking, "annotated item has", "annotated items have", "no vector, and cannot be found", "no-vector"
+                lacking, "annotated item has", "annotated items have", "no vector, and cannot be retrieved", "no-vector"
             ),
             *warn_of_names(extra, "vector is", "vectors are", _OF_NO_ITEM, _UNKNOWN),
             *warn_of_names(without, "query has", "queries have", "no vector", "queries-without-vector"),

@@ -1,4 +1,4 @@
-"""Gold from files of labels: graded ones, and ordered lists of one aspect or several."""
+"""Gold from label files: graded labels, and ordered lists of one or several aspects."""
 
 from typing import Literal
 
@@ -17,8 +17,8 @@ class LabelsGold(GoldTable):
 
     kind: Literal["labels"] = "labels"
     path: str = Field(description="TREC qrels, JSON, JSONL, CSV, TSV or Parquet, also .gz and .zst.")
-    format: str | None = Field(None, description="The format, where the file does not tell.")
-    relevant_from: float | None = Field(None, description="The grade from which an item is relevant.")
+    format: str | None = Field(None, description="The format, if not detected from the file.")
+    relevant_from: float | None = Field(None, description="The lowest relevant grade.")
 
     def load(self, context: GoldContext) -> LoadedGold:
         gold = read_gold(context.path(self.path), self.format, relevant_from=self.relevant_from)
@@ -27,12 +27,12 @@ class LabelsGold(GoldTable):
 
 @GOLD_KINDS.register("ordered")
 class OrderedGold(GoldTable):
-    """Ordered lists, best first, of one aspect or several; the grade is the length + 1 − the position."""
+    """Ordered lists, best first, of one or several aspects; the grade is the length + 1 − the position."""
 
     kind: Literal["ordered"]
-    path: str = Field(description="A JSON array of objects with an id and a list for each aspect.")
+    path: str = Field(description="A JSON array of objects with an id and one list per aspect.")
     closed: bool | None = Field(
-        None, description="Every listed item must be a query; unset: where fields are named N_most_similar_…_ordered."
+        None, description="Every listed item must be a query; default: if fields are named N_most_similar_…_ordered."
     )
 
     def load(self, context: GoldContext) -> LoadedGold:

@@ -1,4 +1,4 @@
-"""Gold from a reference model: the neighbours that it finds, or a run that it made."""
+"""Gold from a reference model: its nearest neighbours, or a run made by it."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import Annotated, Literal
@@ -36,22 +36,22 @@ _REFERENCE_DEPTH = 100
 
 @GOLD_KINDS.register("reference")
 class ReferenceModelGold(VectorFiles, GoldTable):
-    """A reference model's neighbours: the items that it finds most alike, best first; or a run that it made."""
+    """Nearest neighbours of a reference model, best first, or a run made by it."""
 
     is_model_reference = True
     kind: Literal["reference"]
     depth: Annotated[int, Field(ge=1)] | None = Field(
-        None, description="How many neighbours to hold for true; unset: the largest cut-off."
+        None, description="How many neighbours are relevant; default: the largest cut-off."
     )
-    sample: Annotated[int, Field(ge=1)] | None = Field(None, description="Ask only so many of the items, by the seed.")
+    sample: Annotated[int, Field(ge=1)] | None = Field(None, description="Use a random sample of the items as queries.")
     seed: Annotated[int, Field(ge=0)] = Field(0, description="The seed of the sample.")
     sample_ids: str | None = Field(
         None,
-        description="A file of the queries to ask, instead of a sample: ids, or row numbers from 0 where the vectors "
+        description="A file of query ids, instead of a sample, or of row numbers from 0 if the vectors "
         "have no ids (.npy, .txt, .json, items.csv:id).",
     )
     ties: Literal["id", "any"] = Field(
-        "id", description="Equal scores at the cut-off: by id; any: all that tie count, with measures of gold=tied."
+        "id", description="Ties at the cut-off: by id, or any (all tied items count, with measures of gold=tied)."
     )
 
     def load(self, context: GoldContext) -> LoadedGold:
@@ -93,7 +93,7 @@ class ReferenceModelGold(VectorFiles, GoldTable):
         )
 
     def measure_faults(self, asked: Sequence[NamedMeasure]) -> Iterator[tuple[str, str]]:
-        """Yield a fault where the measures cut ties in another way than this table."""
+        """Yield a fault if the measures cut ties differently from this table."""
         right, wrong = ("gold=tied", "k") if self.ties == "any" else ("gold=k", "tied")
         other = next((named.label for named in asked if named.measure["gold"] == wrong), None)
         if other is not None:
@@ -101,7 +101,7 @@ class ReferenceModelGold(VectorFiles, GoldTable):
 
     def _of_run(self, context: GoldContext, path: str) -> LoadedGold:
         run = read_run(path)
-        # Whether a run's queries are its items cannot be known: own ids are kept, and that is said.
+        # It is unknown whether a run's queries are its items: own ids are kept, with a note.
         own = int(self_rows(run).sum())
         run = drop_self(run) if self.exclude_self else run
         ordered = top_rows(run, run.queries, None)
@@ -126,10 +126,10 @@ class ReferenceModelGold(VectorFiles, GoldTable):
     def faults(self) -> Iterator[tuple[str, str]]:
         yield from super().faults()
         if self.sample is not None and self.sample_ids is not None:
-            yield "sample_ids", "lists the queries, but sample draws them; expected one of both"
+            yield "sample_ids", "and sample exclude each other; expected one of them"
 
     def _asked(self, ids: pl.Series, context: GoldContext, source: str, numbered: bool) -> tuple[pl.Series, list[str]]:
-        """The queries that are asked, and what to say of them."""
+        """Return the queries, with notes on them."""
         if self.sample_ids is None:
             return sample_ids(ids, self.sample, self.seed, where=source), []
         path = context.path(self.sample_ids)
@@ -140,7 +140,7 @@ class ReferenceModelGold(VectorFiles, GoldTable):
     ) -> ReferenceJudgments:
         cut = context.checked.gold_cut
         if self.depth is not None and self.depth < cut:
-            found = f"the gold is {self.depth:,} deep, and cut at {cut:,}"
+            found = f"the gold has depth {self.depth:,}, but a measure cuts it at {cut:,}"
             raise UsageError(found, where=f"{source}, depth", expected=f"{cut:,} or more")
         depth = self.depth or max(context.cuts, default=_REFERENCE_DEPTH)
         return reference_gold(rank, asked, depth, ties=self.ties, needed=max(1, cut), source=source)

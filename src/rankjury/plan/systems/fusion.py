@@ -19,14 +19,14 @@ from rankjury.retrieval.fusion.fusion import METHODS as FUSIONS, NORMALIZATIONS,
 
 @SYSTEM_KINDS.register("fusion")
 class FusionSystem(SystemTable):
-    """Other systems' rankings in one."""
+    """Fused ranking of other systems."""
 
     kind: Literal["fusion"]
     of: Annotated[list[str], Field(min_length=1)] = Field(description="The systems to fuse.")
     method: str = Field("rrf", description="rrf, combsum, combmnz, combmax, isr, borda or condorcet.")
-    weights: dict[str, float] | None = Field(None, description="By system; unset: equal.")
+    weights: dict[str, float] | None = Field(None, description="Weights by system; default: equal.")
     c: float = Field(60.0, description="The constant of rrf: weight / (c + rank).")
-    depth: Annotated[int, Field(ge=1)] | None = Field(None, description="Only so many of each list count.")
+    depth: Annotated[int, Field(ge=1)] | None = Field(None, description="Use only the top items of each list.")
     normalise: str | None = Field(None, description="none, min-max, z-score, sum or rank.")
 
     def load(self, context: SystemContext) -> Loaded:
@@ -51,7 +51,7 @@ class FusionSystem(SystemTable):
             strange = [name for name in self.weights if name not in self.of]
             lacking = [name for name in self.of if name not in self.weights]
             if strange or lacking:
-                found = f"no weight for {lacking[0]}" if lacking else f"a weight for {strange[0]}, which is not fused"
+                found = f"no weight for {lacking[0]}" if lacking else f"a weight for {strange[0]}, which is not in of"
                 raise UsageError(found, expected=f"a weight for each of {', '.join(self.of)}")
             weights = tuple(self.weights[name] for name in self.of)
         return Fusion(self.method, weights, self.c, self.depth, self.normalise)
@@ -72,7 +72,7 @@ class FusionSystem(SystemTable):
 
 
 def _with_the_rest(fused: Ranking, rankings: Sequence[Ranking]) -> Ranking:
-    """Return the ranking with all items of a closed set: those below the depth of every list score 0."""
+    """Return the ranking with all items of a closed set: items below the depth of every list score 0."""
     dtype = fused.items.dtype if fused.items.dtype == ROW_NUMBER else pl.String
     rows = fused.frame().with_columns(pl.col(ITEM).cast(pl.String))
     pairs = pl.concat([ranking.frame().select(QUERY, pl.col(ITEM).cast(pl.String)) for ranking in rankings]).unique()

@@ -39,21 +39,19 @@ class IndexSystem(VectorFiles, SystemTable):
     path: str = Field(
         "",
         description="The items' vectors: FILE or FILE:KEY. Not needed with an existing table (open.table), whose "
-        "vectors are read, nor with the engine endpoint, which is then asked with the texts of lab.queries for the ids "
+        "vectors are read, nor with the engine endpoint, then queried with the texts of lab.queries for the ids "
         "of lab.items.",
     )
     engine: str = Field(description="exact, faiss-hnsw, pgvector …; see rankjury list engines.")
-    build: dict[str, Setting] = Field({}, description="What is settled when it is built: { m = 16 }.")
-    search: dict[str, Setting] = Field({}, description="What each search may choose: { ef_search = 64 }.")
-    open: dict[str, Setting] = Field({}, description="Where it is and how to reach it: { url = … }.")
+    build: dict[str, Setting] = Field({}, description="Build parameters: { m = 16 }.")
+    search: dict[str, Setting] = Field({}, description="Search parameters: { ef_search = 64 }.")
+    open: dict[str, Setting] = Field({}, description="Connection parameters: { url = … }.")
     depth: Annotated[int, Field(ge=1)] | None = Field(
-        None, description="How many to find for the ranking; unset: as deep as the measures look, at least lab.k."
+        None, description="Length of the ranking; default: the largest cut-off, at least lab.k."
     )
-    optional: bool = Field(
-        False, description="Leave the system out, with a warning, where its engine is not installed."
-    )
+    optional: bool = Field(False, description="Omit the system, with a warning, if its engine is not installed.")
     filter: str | None = Field(
-        None, description="Search only items that have the query's value of this attribute, such as category."
+        None, description="Search only items with the query's value of this attribute, such as category."
     )
 
     def faults(self) -> Iterator[tuple[str, str]]:
@@ -81,7 +79,7 @@ class IndexSystem(VectorFiles, SystemTable):
         if not self.optional or kind.is_installed():
             return None
         install = install_command(kind.extra) if kind.extra else f"it needs {', '.join(kind.libraries)}"
-        return f"left out, as {self.engine} is not installed: {install}"
+        return f"omitted, as {self.engine} is not installed: {install}"
 
     def load(self, context: SystemContext) -> Loaded:
         context.loaded_gold.check_search()
@@ -105,7 +103,7 @@ class IndexSystem(VectorFiles, SystemTable):
         return LoadedIndex(found.ranking, sections, tuple(warnings), last_steps=(add_lab_results,), exact=found.exact)
 
     def bench(self, context: SystemContext) -> tuple[IndexBenchmark, list[ReportWarning]]:
-        """Return what the index is tried with, and warnings about it."""
+        """Return the benchmark of the index, with warnings."""
         remove_abandoned()
         warnings: list[ReportWarning] = []
         corpus, asked = self._sides(context, warnings)
@@ -131,7 +129,7 @@ class IndexSystem(VectorFiles, SystemTable):
         return bench, warnings
 
     def _sides(self, context: SystemContext, warnings: list[ReportWarning]) -> tuple[Vectors, Vectors]:
-        """Read the vectors of items and of the queries that are asked."""
+        """Read the vectors of items and queries."""
         if self.holds_corpus:
             corpus, queries = self._stored(context, warnings), self.read_queries(context)
             asked = queries if queries is not None else self.varied(corpus)
@@ -159,7 +157,7 @@ class IndexSystem(VectorFiles, SystemTable):
         return stored
 
     def _own(self, context: SystemContext, corpus: Vectors, asked: Vectors, warnings: list[ReportWarning]) -> Ints:
-        """Return the item of each query that is not to be found; warn of the same ids in different files."""
+        """Return the excluded item of each query; warn of equal ids in different files."""
         asks_items = bool(corpus.dimensions) and self.asks_items(context)
         settings = (self.exclude_self, context.loaded_gold.exclude_self, asks_items)
         exclude = next(setting for setting in settings if setting is not None)
@@ -179,7 +177,7 @@ class IndexSystem(VectorFiles, SystemTable):
 
 
 def _check_filters(filters: Sequence[Filter | None], attributes: pl.DataFrame) -> Iterator[ReportWarning]:
-    """Warn of values that no item has: a filter by them lets nothing pass."""
+    """Warn of values that no item has: filters by them exclude everything."""
     empty = [value for value in dict.fromkeys(filters) if value and not filter_mask(attributes, value).any()]
     if empty:
         lost = sum(value in empty for value in filters)
@@ -189,7 +187,7 @@ def _check_filters(filters: Sequence[Filter | None], attributes: pl.DataFrame) -
 
 
 def on_database(checked: "CheckedPlan", dsn: str | None) -> "CheckedPlan":
-    """Return the plan with its pgvector indexes in this database; as it is where there is none."""
+    """Return the plan with its pgvector indexes in this database; unchanged without a database."""
     if dsn is None:
         return checked
     systems = dict(checked.plan.systems)

@@ -13,23 +13,23 @@ from rankjury.plan.context import Loaded, SystemContext, SystemTable
 
 @SYSTEM_KINDS.register("random")
 class RandomSystem(SystemTable):
-    """Candidates in a random order: the exact expectation of every measure that has one."""
+    """Candidates in a random order: the exact expectation of every measure, if there is one."""
 
     ranks = False
     kind: Literal["random"]
     candidates: Annotated[int, Field(ge=1)] | None = Field(
         None,
-        description="How many candidates a query has; unset: the gold's queries, less one where they are items; of a "
-        "gold of keywords, the annotated items; of one of interactions, each user's own.",
+        description="Number of candidates per query; default: the gold's queries, minus one if they are items; for a "
+        "gold of keywords the annotated items, for one of interactions those of each user.",
     )
 
     def faults(self) -> Iterator[tuple[str, str]]:
-        """A random order has no scores."""
+        """Refuse a threshold, as a random order has no scores."""
         if self.threshold is not None:
             yield "threshold", "is for systems that have scores"
 
     def load(self, context: SystemContext) -> Loaded:
         candidates = context.loaded_gold.candidates(context.gold) if self.candidates is None else self.candidates
         if candidates is None:
-            raise UsageError("how many candidates a query has is not known", expected="candidates = NUMBER")
+            raise UsageError("the number of candidates per query is unknown", expected="candidates = NUMBER")
         return Loaded(RandomRanking(candidates))

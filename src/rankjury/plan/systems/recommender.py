@@ -21,21 +21,19 @@ COLD_ITEMS = "cold_items"
 
 @SYSTEM_KINDS.register("recommender")
 class RecommenderSystem(SystemTable):
-    """A model that is fitted on the training window, or scores of another tool."""
+    """Recommender that is fitted on the training window, or scores of another tool."""
 
     is_recommender = True
     kind: Literal["recommender"]
     model: str = Field(description="popularity, als, ease …; see rankjury list recommenders.")
-    params: dict[str, Setting] = Field({}, description="What can be set of it: { factors = 64 }.")
+    params: dict[str, Setting] = Field({}, description="Parameters: { factors = 64 }.")
     cold_users: Literal["popularity", "nothing"] = Field(
-        "popularity", description="What users get that the model does not know: the most popular items, or nothing."
+        "popularity", description="Fallback for users unknown to the model: the most popular items, or nothing."
     )
     depth: Annotated[int, Field(ge=1)] | None = Field(
-        None, description="How many to recommend; unset: as deep as the measures look."
+        None, description="Number of recommended items; default: the largest cut-off."
     )
-    optional: bool = Field(
-        False, description="Leave the system out, with a warning, where its library is not installed."
-    )
+    optional: bool = Field(False, description="Omit the system, with a warning, if its library is not installed.")
 
     def faults(self) -> Iterator[tuple[str, str]]:
         kind = RECOMMENDERS.find(self.model)
@@ -49,7 +47,7 @@ class RecommenderSystem(SystemTable):
         kind = RECOMMENDERS.find(self.model)
         if kind is None or not self.optional or kind.is_installed():
             return None
-        return f"left out, as what it needs is not installed: {install_command(str(kind.extra))}"
+        return f"omitted, as its library is not installed: {install_command(str(kind.extra))}"
 
     def load(self, context: SystemContext) -> Loaded:
         task = context.loaded_gold.recommender_task()
@@ -68,7 +66,7 @@ class RecommenderSystem(SystemTable):
         )
         warnings = as_warnings([*model.notes(), *found.notes(min(depth, looked_at))], "model")
         if depth < looked_at:
-            text = f"recommends {depth:,} items to a user, and measures look at {looked_at:,}"
+            text = f"recommends {depth:,} items per user, but measures use {looked_at:,}"
             warnings.append(ReportWarning(text, code="short-lists", count=depth))
         facts = SystemFacts(
             {
@@ -82,12 +80,12 @@ class RecommenderSystem(SystemTable):
                 },
             }
         )
-        # Measures that look deeper are refused, unless the plan itself asks for fewer: then there is a note.
+        # Measures with larger cut-offs are refused, unless the plan itself sets fewer: then there is a note.
         known = None if depth < looked_at else WHOLE if depth >= catalogue else depth
         return Loaded(replace(found.ranking(task, self.model), depth=known), (facts,), tuple(warnings))
 
     def settings(self, path: Callable[[str], str], gold: LoadedGold) -> Params:
-        """Return the parameters, with files relative to the plan; cold is what the plan's tiers call cold."""
+        """Return the parameters, with files relative to the plan, and the plan's definition of cold items."""
         kind = RECOMMENDERS.get(self.model)
         params = {
             name: path(str(value)) if name in kind.paths and value else value for name, value in self.params.items()

@@ -1,4 +1,4 @@
-"""Saved rankings as systems of a plan."""
+"""Run files as systems of a plan."""
 
 from typing import Literal
 
@@ -14,20 +14,20 @@ from rankjury.retrieval.rank import drop_self, self_note, self_rows
 
 @SYSTEM_KINDS.register("run")
 class RunSystem(SystemTable):
-    """A saved ranking."""
+    """Ranking from a run file."""
 
     kind: Literal["run"] = "run"
     path: str = Field(description="A run: TREC, JSON, JSONL, CSV, TSV or Parquet, also .gz and .zst.")
-    format: str | None = Field(None, description="The format, where the file does not tell.")
+    format: str | None = Field(None, description="The format, if not detected from the file.")
     exclude_self: bool | None = Field(
         None,
-        description="Leave the item with the query's own id out; unset: where the gold says that queries are items.",
+        description="Exclude the item with the query's own id; default: if the gold's queries are items.",
     )
 
     def load(self, context: SystemContext) -> Loaded:
         ranking = read_run(context.path(self.path), self.format)
         exclude = self.exclude_self if self.exclude_self is not None else context.loaded_gold.exclude_self
-        # Where a reference does not say whether queries are items, the warning says what that comes to.
+        # If it is unknown whether a reference's queries are items, a warning states the consequence.
         own = int(self_rows(ranking).sum()) if exclude or context.loaded_gold.reference is not None else 0
         notes = [self_note(own, len(ranking), exclude=bool(exclude))] if own else []
         ranking, found = context.loaded_gold.check_run(drop_self(ranking) if exclude and own else ranking)

@@ -1,4 +1,4 @@
-"""Texts as systems of a plan: items and queries are embedded while the plan runs, in chunks or whole."""
+"""Texts as systems of a plan: items and queries are embedded while the plan runs, with or without chunking."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -35,22 +35,22 @@ from rankjury.retrieval.rank_chunks import Chunked, rank_chunks
 
 @SYSTEM_KINDS.register("texts")
 class TextsSystem(SystemTable):
-    """Texts of items and of queries, embedded by a model and searched exactly."""
+    """Texts of items and queries, embedded by a model and searched exactly."""
 
     kind: Literal["texts"]
     items: str = Field(description="The catalogue: .jsonl, .json, .csv, .tsv or .parquet.")
-    queries: str = Field(description="A table with an id and a text a query.")
-    query_text: str | None = Field(None, description="The column of the queries' texts; unset: text, query or title.")
+    queries: str = Field(description="A table with one id and text per query.")
+    query_text: str | None = Field(None, description="The column of the queries' texts; default: text, query or title.")
     model: str = Field("wordllama", description="wordllama, the folder of a model, or module:function.")
     chunking: str = Field(
         "title",
         description="Fields of the items, and windows of tokens: title, title+bullets/300, title+bullets/300+50.",
     )
-    aggregate: Literal["best", "mean"] = Field("best", description="An item scores as its best chunk, or their mean.")
+    aggregate: Literal["best", "mean"] = Field("best", description="Score of an item: its best chunk, or the mean.")
     metric: str = Field("cosine", description=METRIC_HELP)
-    exclude_self: bool = Field(False, description="Leave the item with the query's own id out of its results.")
+    exclude_self: bool = Field(False, description="Exclude the item with the query's own id from its results.")
     depth: Annotated[int, Field(ge=1)] | None = Field(
-        None, description=f"How many to find; unset: all of up to {FULL_DEPTH:,} items, else {DEFAULT_DEPTH:,}."
+        None, description=f"Length of the ranking; default: all of up to {FULL_DEPTH:,} items, else {DEFAULT_DEPTH:,}."
     )
 
     def faults(self) -> Iterator[tuple[str, str]]:
@@ -97,7 +97,7 @@ class TextsSystem(SystemTable):
         warnings = []
         if found.skipped:
             are = plural(len(found.skipped), "item has", "items have")
-            text = f"{are} no text in {', '.join(chunking.fields)}, and cannot be found: {listed(found.skipped)}"
+            text = f"{are} no text in {', '.join(chunking.fields)}, and cannot be retrieved: {listed(found.skipped)}"
             warnings.append(ReportWarning(text, code="no-text", count=len(found.skipped)))
         return found, warnings + as_warnings(catalogue.notes, "catalogue")
 
@@ -117,13 +117,13 @@ class TextsSystem(SystemTable):
         known = {name: text.strip() for name, text in zip(ids, texts, strict=True) if text and text.strip()}
         lacking = [name for name in wanted if name not in known]
         if lacking:
-            raise DataError(f"queries without a text: {listed(lacking)}", where=path, expected="a text a query")
+            raise DataError(f"queries without a text: {listed(lacking)}", where=path, expected="one text per query")
         return Corpus(wanted, pl.Series("text", [known[name] for name in wanted]), ("text",), source=self.queries)
 
     def _ranked(self, corpus: Chunked, queries: Vectors, context: SystemContext) -> Loaded:
         n = len(corpus.items)
         depth = self.depth or default_depth(n, context.cuts)
-        if len(corpus.chunks) == n:  # each item is a chunk
+        if len(corpus.chunks) == n:  # one chunk per item
             whole = Vectors(corpus.items, corpus.chunks.values, corpus.chunks.source)
             space = rank_vectors(
                 whole,
@@ -144,7 +144,7 @@ class TextsSystem(SystemTable):
 
 
 class _Shared:
-    """Models, catalogues and vectors that the systems of one run share."""
+    """Models, catalogues and vectors shared by the systems of one run."""
 
     def __init__(self) -> None:
         self.model, self.catalogue = cache(find_model), cache(read_catalogue)
@@ -162,4 +162,4 @@ class _Shared:
 
 
 _SHARED: WeakKeyDictionary[Lab, _Shared] = WeakKeyDictionary()
-"""By what is made anew for every run, so that it goes with the run."""
+"""Keyed by the lab, which is new for every run, so that entries are dropped with the run."""

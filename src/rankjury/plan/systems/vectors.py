@@ -1,4 +1,4 @@
-"""Embedding spaces as systems of a plan, and the keys by which a plan names files of vectors."""
+"""Embedding spaces as systems of a plan, and the keys of vector files in a plan."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -33,31 +33,31 @@ from rankjury.retrieval.knn.similarity import METRIC_HELP, METRICS
 from rankjury.retrieval.rank import check_same_items, rank_listed, rank_vectors, select_vectors
 
 EXCLUDE_SELF = (
-    "Leave the item with the query's own id out of its results; unset: where the queries are the items (no other file "
-    "is named, or the gold says so)."
+    "Exclude the item with the query's own id from its results; default: if the queries are the items (no other file "
+    "is given, or the gold says so)."
 )
 
 
 class VectorFiles(PlanTable):
-    """Vectors of items and, where these are others, of queries."""
+    """Vectors of items and, if they are not the same, of queries."""
 
     path: str = Field(description="The items' vectors: FILE or FILE:KEY (.npy, .npz, .parquet, .json, .safetensors).")
-    ids: str | None = Field(None, description="A file of ids, where the vectors come without: ids.txt, items.csv:id.")
-    queries: str | None = Field(None, description="The queries' vectors, where they are not items of the corpus.")
+    ids: str | None = Field(None, description="A file of ids, if the vectors have none: ids.txt, items.csv:id.")
+    queries: str | None = Field(None, description="The queries' vectors, if they are not items of the corpus.")
     queries_ids: str | None = Field(None, description="A file of the queries' ids.")
     exclude_self: bool | None = Field(None, description=EXCLUDE_SELF)
     metric: str = Field("cosine", description=METRIC_HELP)
-    normalise: bool = Field(False, description="Bring all vectors to length one, last of all.")
+    normalise: bool = Field(False, description="Normalise all vectors to length one, after the other steps.")
     truncate: Annotated[int, Field(ge=1)] | None = Field(None, description="Use only the first dimensions.")
-    dtype: str | None = Field(None, description="Use them as float64, float32, float16, int8 or binary.")
+    dtype: str | None = Field(None, description="Quantize to float64, float32, float16, int8 or binary.")
 
     def read(self, context: GoldContext) -> tuple[Vectors, Vectors | None]:
-        """Read the vectors of the items, and those of the queries where they have files of their own."""
+        """Read the vectors of the items, and those of the queries if they have their own files."""
         corpus = self.varied(read_vectors(context.path(self.path), ids=self.ids and context.path(self.ids)))
         return corpus, self.read_queries(context)
 
     def read_queries(self, context: GoldContext) -> Vectors | None:
-        """Read the queries' vectors; None where the queries are items."""
+        """Read the queries' vectors; None if the queries are items."""
         if self.queries is None or self.asks_items(context):
             return None
         beside = ids_file_of(context.path(self.path)) if self.path else None
@@ -66,7 +66,7 @@ class VectorFiles(PlanTable):
         return self.varied(read_vectors(context.path(self.queries), ids=ids, taken=taken))
 
     def asks_items(self, context: GoldContext) -> bool:
-        """Return whether the queries are the items: no other file is named, or the same array under the same ids."""
+        """Return whether the queries are the items: no other file is given, or the same array with the same ids."""
         if self.queries is None:
             return True
         return same_file(context.path(self.queries), context.path(self.path)) and self.queries_ids in (None, self.ids)
@@ -81,11 +81,11 @@ class VectorFiles(PlanTable):
 
     @property
     def prepared(self) -> dict[str, object]:
-        """What is done to the vectors of the files before they are used."""
+        """Transformations of the vectors before they are used."""
         return {"normalise": self.normalise, "truncate": self.truncate, "dtype": self.dtype}
 
     def faults(self) -> Iterator[tuple[str, str]]:
-        """Yield keys whose values are not known."""
+        """Yield keys with unknown values."""
         if self.metric not in METRICS:
             yield "metric", str(UnknownName("similarity", self.metric, METRICS))
         if self.dtype is not None and self.dtype not in DTYPES:
@@ -100,13 +100,13 @@ class VectorsSystem(VectorFiles, SystemTable):
     engine: Literal["exact"] = Field("exact", description="Exact search; other engines are of the kind index.")
     depth: Annotated[int, Field(ge=1)] | None = Field(
         None,
-        description=f"How many to find; unset: all of up to {FULL_DEPTH:,} items, else {DEFAULT_DEPTH:,} or as many as "
-        "the measures look at; with a reference as gold, as deep as the measures look.",
+        description=f"Ranking length; default: all of up to {FULL_DEPTH:,} items, else {DEFAULT_DEPTH:,} or as many as "
+        "the measures use; with a reference as gold, the largest cut-off.",
     )
     candidates: str | None = Field(
         None,
-        description="all, gold (the gold's queries), a file of ids, or a table of query_id and item_id; unset: gold "
-        "where the gold is closed, else all.",
+        description="all, gold (the gold's queries), a file of ids, or a table of query_id and item_id; default: gold "
+        "if the gold is closed, else all.",
     )
 
     def load(self, context: SystemContext) -> Loaded:
@@ -124,7 +124,7 @@ class VectorsSystem(VectorFiles, SystemTable):
         if reference is not None and reference.vectors is not None and candidates is None:
             check_same_items(reference.vectors, corpus)
         size = len(corpus) if candidates is None else len(candidates)
-        # One more than the measures look at shows whether the last of them ties with the next.
+        # One more than the measures use, to detect whether the last is tied with the next.
         only_order = reference is not None and context.deepest is not None and self.threshold is None
         deep = context.deepest + 1 if only_order and context.deepest else default_depth(size, context.cuts)
         wanted, found = context.loaded_gold.choose_queries(context.gold, corpus, queries)
@@ -160,5 +160,5 @@ class VectorsSystem(VectorFiles, SystemTable):
         wanted = context.gold.queries.cast(pl.String).sort()
         extra = corpus.ids.filter(~corpus.ids.is_in(wanted.implode())).sort()
         return wanted, warn_of_names(
-            extra, "vector is", "vectors are", "of no query, and no candidate", "no-candidates"
+            extra, "vector is", "vectors are", "of no query, and not a candidate", "no-candidates"
         )
