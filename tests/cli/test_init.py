@@ -1,6 +1,7 @@
 """rankjury init: a plan that is filled in with what lies in the folder, and that runs."""
 
 import json
+import os
 import re
 import shutil
 import tomllib
@@ -195,6 +196,66 @@ def test_runs_of_one_name(rankjury: Rankjury) -> None:
         put_run(f"same.{suffix}", RANKS)
     assert rankjury("init").code == 0 and len(plan_of()["systems"]) == 3
     assert rankjury("run").code == 0
+
+
+def test_data_of_the_current_folder_for_a_plan_elsewhere(rankjury: Rankjury) -> None:
+    put_gold("g.qrels")
+    put_run("one.trec", RANKS)
+    assert rankjury("init", "-o", "plans/mine.toml").code == 0
+    assert plan_of("plans/mine.toml")["gold"]["path"] == "../g.qrels"
+    assert rankjury("run", "plans/mine.toml").code == 0
+
+
+def test_data_of_another_folder(rankjury: Rankjury) -> None:
+    put_gold("elsewhere/deep/g.qrels")
+    put_run("elsewhere/one.trec", RANKS)
+    assert rankjury("init", "--data", "elsewhere").code == 0
+    assert plan_of()["gold"]["path"] == "elsewhere/deep/g.qrels" and plan_of()["name"] == "elsewhere"
+    assert rankjury("run").code == 0
+
+
+@pytest.mark.parametrize("place", ["nowhere", "a-file"])
+def test_a_folder_that_is_none(rankjury: Rankjury, folder: Path, place: str) -> None:
+    put("a-file", "x")
+    check_failure(rankjury("init", "--data", place), 3, place, "expected a folder")
+    assert not Path("rankjury.toml").exists()
+
+
+def test_a_second_plan_is_not_replaced_either(rankjury: Rankjury) -> None:
+    put_sample("driving")
+    Path("clips.toml").unlink()
+    put("rankjury-items.toml", "# mine\n")
+    check_failure(rankjury("init"), 2, "rankjury-items.toml exists already", "--force")
+    assert Path("rankjury-items.toml").read_text() == "# mine\n" and not Path("rankjury.toml").exists()
+
+
+def test_garbage_called_qrels(rankjury: Rankjury) -> None:
+    put("qrels.txt", bytes(range(256)) * 20)
+    put_run("one.trec", RANKS)
+    outcome = rankjury("init")
+    assert outcome.code == 0 and "missing" in outcome.err.splitlines()[0]
+    assert "qrels.txt: found" in outcome.err.partition("Not used:")[2]
+    check_width(outcome.err)
+    check_failure(rankjury("run"), 3, "qrels.txt")
+
+
+def test_what_is_not_used_is_told_with_the_reason(rankjury: Rankjury) -> None:
+    put_gold("g.qrels")
+    put_run("one.trec", RANKS)
+    put("other.trec", "no-such-query Q0 d0 1 1.5 t\n")
+    err = rankjury("init").err
+    assert "1 run against g.qrels, 24 queries" in err and "other.trec" in err.partition("Not used:")[2]
+    assert list(plan_of()["systems"]) == ["one"]
+
+
+def test_files_that_cannot_be_read(rankjury: Rankjury) -> None:
+    put_gold("g.qrels")
+    put_run("one.trec", RANKS)
+    put_run("two.trec", RANKS)
+    Path("two.trec").chmod(0)
+    if os.access("two.trec", os.R_OK):
+        pytest.skip("root reads every file")
+    assert "two.trec: no permission" in rankjury("init").err
 
 
 # --- the rest -----------------------------------------------------------------------------------------------------

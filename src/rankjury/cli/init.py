@@ -56,7 +56,8 @@ def init_command(
 ) -> None:
     """Write a commented plan for the data in a folder.
 
-    Finds gold, runs, vectors, queries and logs there and below.
+    The files in the folder and below it are opened and recognized by their content: gold, runs, vectors, queries,
+    catalogues, logs. The plan runs as it is, unless something is missing; that is marked in it.
     """
     from rankjury.io.atomic import make_folder, write_files
     from rankjury.plan.draft import SCHEMA_FILE, draft_plan, find_draft, kind_for
@@ -122,6 +123,8 @@ def _print_answer(
     _print_list("Assumed", notes.assumed if notes.summary else ())
     by_content: dict[str, list[str]] = {}
     for name, content in notes.missing.items():
+        if name in found.unusable:
+            content = f"{content}; the file there cannot be used"
         by_content.setdefault(content, []).append(name)
     _print_list("Missing", [f"{', '.join(names)}: {content}" for content, names in by_content.items()])
     unused = [f"{name}: {reason}" for name, reason in {**notes.left_out, **found.unusable}.items()]
@@ -137,12 +140,13 @@ def _print_answer(
 
 def _found_lines(found: "FolderContents") -> list[str]:
     """Return one line for each kind of file."""
+    from rankjury.core.text import plural
 
     def with_counts(names: Iterable[str]) -> list[str]:
         counted = []
         for name in names:
             queries = found.facts_of(name).queries
-            counted.append(name if queries is None else f"{name} ({len(queries):,} queries)")
+            counted.append(name if queries is None else f"{name} ({plural(len(queries), 'query', 'queries')})")
         return counted
 
     kinds: Mapping[str, Sequence[str]] = {
