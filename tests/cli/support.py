@@ -53,6 +53,12 @@ def check_failure(outcome: Outcome, code: int, *fragments: str) -> None:
         assert fragment in outcome.err
 
 
+def check_screen(outcome: Outcome, lines: int = 60, width: int = 80) -> None:
+    """Both outputs together fit a terminal, of which a longer line takes several lines."""
+    shown = [*outcome.out.splitlines(), *outcome.err.splitlines()]
+    assert sum(max(1, -(-len(line) // width)) for line in shown) <= lines, "\n".join(shown)
+
+
 def tables_of(out: str) -> str:
     """What is printed under the sentences that a report begins with."""
     return out.partition("\n\n")[2]

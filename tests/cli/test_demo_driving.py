@@ -31,7 +31,7 @@ def names(folder: str) -> list[str]:
 
 
 def test_both_examples_and_the_reports(rankjury: Rankjury) -> None:
-    outcome = rankjury("demo", "driving")
+    outcome = rankjury("demo", "driving", "--full")
     assert outcome.code == 0
     assert max(map(len, outcome.out.splitlines())) <= 80
     assert "t01 “cyclist entering ego lane” by embedding\n  keywords: bicyclist, entering ego path\n" in outcome.out

@@ -95,7 +95,7 @@ def ndcg_of_random(report: dict[str, Any]) -> Any:
 def test_everything_at_once(rankjury: Rankjury, monkeypatch: pytest.MonkeyPatch) -> None:
     """All models of the sample, with cold users and items; a reader must not take its log for a real one."""
     monkeypatch.setenv("COLUMNS", "130")
-    outcome = rankjury("demo", "movielens", "-o", "out")
+    outcome = rankjury("demo", "movielens", "-o", "out", "--full")
     assert outcome.code == 0, outcome.err
     assert names_in("out") == RESULTS and "Wrote out/report.html, out/report.json" in outcome.err
     saved = json.loads(Path("out/report.json").read_text("utf-8"))
@@ -119,7 +119,7 @@ def test_everything_at_once(rankjury: Rankjury, monkeypatch: pytest.MonkeyPatch)
 class TestWithoutLibraries:
     def test_models_are_left_out_and_kept_files_run(self, rankjury: Rankjury, core: list[str]) -> None:
         """With what to install; the files can be changed."""
-        outcome = rankjury("demo", "movielens", "--keep", "mine")
+        outcome = rankjury("demo", "movielens", "--keep", "mine", "--full")
         assert outcome.code == 0, outcome.err
         assert names_in("mine") == sorted([*DATA, *RESULTS, "rankjury.opened.jsonl"])
         report = json.loads(Path("mine/report.json").read_text("utf-8"))

@@ -12,7 +12,14 @@ from hypothesis.extra.numpy import arrays
 from numpy.testing import assert_allclose, assert_array_equal
 
 from rankjury.errors import DataError
-from rankjury.evaluation.sections import ReportWarning, Stability, measure_stability, merge_warnings, with_unit
+from rankjury.evaluation.sections import (
+    ReportWarning,
+    Stability,
+    group_warnings,
+    measure_stability,
+    merge_warnings,
+    with_unit,
+)
 
 
 @pytest.mark.parametrize(
@@ -37,6 +44,58 @@ def told_once(lines: list[str], systems: list[str]) -> list[str]:
         for line, (name, colon, text) in zip(lines, parts, strict=True)
     ]
     return merge_warnings(found, systems)
+
+
+class TestGrouped:
+    """Warnings of a terminal: a line for each kind, five at most, the routine ones in the last."""
+
+    @staticmethod
+    def unjudged(system: str, share: float) -> ReportWarning:
+        return ReportWarning(f"unjudged: {share}", system, "unjudged", share=share)
+
+    def test_the_same_of_several_systems_is_one_line(self) -> None:
+        found = [ReportWarning("5 duplicates", name, "duplicates", 5) for name in "ab"]
+        assert group_warnings(found, ["a", "b"]) == ["all systems: 5 duplicates"]
+        assert group_warnings(found, ["a", "b", "c"]) == ["a, b: 5 duplicates"]
+
+    def test_one_kind_with_other_numbers_is_one_line(self) -> None:
+        found = [ReportWarning(f"{n} duplicates", name, "duplicates", n) for n, name in enumerate("abc", 1)]
+        (line,) = group_warnings(found, ["a", "b", "c"])
+        assert line.startswith("a: 1 duplicates") and "b, c" in line
+
+    def test_other_sentences_of_one_code_stay_apart(self) -> None:
+        """A code such as that of a model's notes says where a warning is from, and not what it says."""
+        found = [ReportWarning("46 users are unknown", "a", "model"), ReportWarning("factors diverged", "b", "model")]
+        assert group_warnings(found, ["a", "b"]) == ["a: 46 users are unknown", "b: factors diverged"]
+
+    def test_routine_ones_are_folded_into_the_last_line(self) -> None:
+        found = [
+            self.unjudged("a", 0.25),
+            ReportWarning("missing", "a", "missing-queries", 1),
+            self.unjudged("b", 0.5),
+            ReportWarning("3 slices …", code="small-slices", count=3),
+            ReportWarning("1 user …", "a", "nothing-relevant", 1),
+        ]
+        lines = group_warnings(found, ["a", "b"], ("user", "users"))
+        assert len(lines) == 2 and lines[0] == "a: missing"
+        for part in ("50.0 %", "3 slices", "1 user has nothing relevant", "--full"):
+            assert part in lines[1]
+
+    def test_a_routine_one_alone_says_all_of_itself(self) -> None:
+        assert group_warnings([self.unjudged("a", 0.25)], ["a"]) == ["a: unjudged: 0.25"]
+
+    @pytest.mark.parametrize("kinds", range(12))
+    @pytest.mark.parametrize("routine", [False, True])
+    def test_never_more_than_five_lines(self, kinds: int, routine: bool) -> None:
+        found = [ReportWarning(f"number {n}", code=f"code-{n}") for n in range(kinds)]
+        more = [self.unjudged("a", 0.1), ReportWarning("slices", code="small-slices", count=2)] if routine else []
+        lines = group_warnings([*found, *more], ["a"])
+        assert len(lines) == min(5, kinds + routine)
+        left = kinds - sum(line.startswith("number") for line in lines)
+        assert f"{left} more" in lines[-1] if left else "more warning" not in " ".join(lines)
+
+    def test_nothing(self) -> None:
+        assert group_warnings([], ["a"]) == []
 
 
 class TestToldOnce:

@@ -91,16 +91,20 @@ def merge_warnings(warnings: Iterable[ReportWarning], systems: Sequence[str]) ->
 
 _ROUTINE = MappingProxyType(
     {
-        "unjudged": "up to {share} of results unjudged (they count as not relevant)",
-        "nothing-relevant": "{count} {unit} with nothing relevant",
-        "small-slices": "{count} small slices (rough intervals)",
-        "few-differences": "{count} comparisons in which few {queries} differ",
-        "different-queries": "{count} {unit} answered by one system only",
+        "unjudged": ("up to {share} of results are unjudged and count as not relevant",) * 2,
+        "nothing-relevant": ("{count} {query} has nothing relevant", "{count} {queries} have nothing relevant"),
+        "small-slices": ("{count} slice is small", "{count} slices are small"),
+        "few-differences": (
+            "few {queries} differ in {count} comparison",
+            "few {queries} differ in {count} comparisons",
+        ),
+        "different-queries": (
+            "{count} {query} is answered by one system only",
+            "{count} {queries} are answered by one system only",
+        ),
     }
 )
-"""Warnings that most reports have, by code: what is said of them where they are folded into one line."""
-
-
+"""Warnings that most reports have, by code: what is said of one and of several where they are folded into one line."""
 _ONE_KIND = frozenset(
     {
         *("missing-queries", "extra-queries", "duplicates", "ties", "short-lists", "short-slices"),
@@ -138,13 +142,13 @@ def group_warnings(
             max((value for warning in same if (value := getattr(warning, name)) is not None), default=0)
             for name in ("count", "share")
         )
-        words = {"count": f"{count:,}", "share": format_percent(share, 1), "queries": unit[1]}
-        parts.append(_ROUTINE[code].format(**words, unit=unit[count != 1]))
+        words = {"count": f"{count:,}", "share": format_percent(share, 1), "query": unit[0], "queries": unit[1]}
+        parts.append(_ROUTINE[code][count != 1].format(**words))
     left = len(groups) - len(shown)
     if left:
         parts.append(f"{left} more {'warnings' if left > 1 else 'warning'}")
     if parts:
-        lines.append(f"{'; '.join(parts)}. --full says more")
+        lines.append(f"{'; '.join(parts)}: --full says more")
     return lines
 
 

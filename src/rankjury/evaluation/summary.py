@@ -58,6 +58,10 @@ def describe_comparison(comparison: Comparison, level: float, unit: tuple[str, s
         return f"{system} cannot be compared with {baseline}: {measure} is undefined for every {unit[0]}."
     if comparison.p is not None and not comparison.tested and not comparison.whole:
         return f"{system} and {baseline} score the same on all {comparison.n:,} {many} under {measure}."
+    if comparison.p is None and comparison.n > 1 and not comparison.whole:
+        size = "more" if comparison.difference > 0 else "less" if comparison.difference < 0 else "no more"
+        difference = format_difference(comparison.difference, comparison.ci)
+        return f"{system} has {size} {measure} than {baseline}: {difference}; it describes a run and is not tested."
     shown = is_significant(comparison.p_holm, level) and comparison.gain != 0
     word = "better" if comparison.gain >= 0 else "worse"
     verdict = f"is {word} than" if shown else f"is not shown to be {word} than"
@@ -110,6 +114,8 @@ def _summarize_comparisons(report: "Report") -> Iterator[str] | Sequence[str]:
     lines = [describe_comparison(best, report.level, report.unit, tests)]
     groups: dict[str, list[str]] = {"Also better": [], "Not shown to differ": [], "Worse": []}
     for comparison in others:
+        if comparison.p is None:  # of a measure that is not tested
+            continue
         shown = is_significant(comparison.p_holm, report.level) and comparison.gain != 0
         name = "Not shown to differ" if not shown else "Also better" if comparison.gain > 0 else "Worse"
         groups[name].append(comparison.system)
@@ -208,8 +214,9 @@ def _weakest_slice(report: "Report", label: str, system: str) -> "Slice | None":
 
 
 def _main_label(report: "Report", among: "Sequence[str] | set[str]") -> str | None:
-    """Return the first headline measure among some, else the first measure among them."""
-    return next((label for label in (*report.headline, *report.labels) if label in among), None)
+    """Return the first headline measure among some, else the first measure: one that says how good a run is, if any."""
+    found = [label for label in (*report.headline, *report.labels) if label in among]
+    return next((label for label in found if not report.describes(label)), found[0] if found else None)
 
 
 def main_system(report: "Report", label: str) -> str | None:

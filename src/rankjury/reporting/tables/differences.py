@@ -39,6 +39,7 @@ _MOST_SYSTEMS_ACROSS = 4
 _LONGEST_NAME = 24
 _MARK = TableColumn("", "text")
 """The column that says in a word what a difference means needs no name."""
+_SIGNS = {"▲ better": "▲", "▼ worse": "▼", "= same": "=", "not shown": ""}
 _MARKS = {"better": "▲ better", "worse": "▼ worse", "noise": "not shown", "": ""}
 
 
@@ -353,7 +354,7 @@ def _slice_differences(report: Report, label: str, idle: Collection[str], *, cha
     header: list[str | TableColumn] = ["slice", *(["system"] if several else ()), "n", *systems, level, _MARK, "p"]
     text = (0, 1) if several else (0,)
     table = make_table(header, rows, text=text, wraps=text, notes=_slice_notes(family, report.level))
-    return replace(table, narrower=(table.without("p"), table.without("p", "n")))
+    return _with_narrower(table)
 
 
 def _slice_means(report: Report, label: str, idle: Collection[str], *, losing: bool) -> TextTable:
@@ -400,7 +401,7 @@ def _slice_means(report: Report, label: str, idle: Collection[str], *, losing: b
                 change = [format_difference(gap.difference, gap.ci), mark_cell(gap, report.level), format_p(gap.p_holm)]
             rows.append([part.label, n, mean, *change])
         table = make_table(["slice", "n", "mean", f"to the rest {level}", _MARK, "p"], rows, wraps=(0,), notes=notes)
-        return replace(table, narrower=(table.without("p"), table.without("p", "n")))
+        return _with_narrower(table)
     if len(systems) == 1:
         title = f"mean {level}" if report.resampling else "mean"
         for part in parts:
@@ -422,6 +423,18 @@ def _slice_means(report: Report, label: str, idle: Collection[str], *, losing: b
     notes = [f"▲ better, ▼ worse than the other {report.unit[1]}, {notes[0]}", *notes[1:]] if gaps else []
     table = make_table(["slice", "n", *systems], rows, wraps=(0,), notes=notes, fixed=2)
     return replace(table, narrower=(table.without("n"),)) if len(systems) <= _MOST_SYSTEMS_ACROSS else table
+
+
+def _with_narrower(table: TextTable) -> TextTable:
+    """Return a table of slices with narrower layouts: without p, without n, and with signs instead of words."""
+    without = table.without("p", "n")
+    place = without.header.index("")
+    short = tuple(
+        (*row[:place], TableCell(_SIGNS.get(row[place].text, row[place].text), row[place].style), *row[place + 1 :])
+        for row in without.rows
+    )
+    signs = replace(without, rows=short, notes=("▲ better, ▼ worse, = same, else not shown", *without.notes))
+    return replace(table, narrower=(table.without("p"), without, signs))
 
 
 def _plain_mean(estimate: Estimate | None) -> str:

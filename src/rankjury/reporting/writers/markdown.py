@@ -36,7 +36,7 @@ def to_markdown(report: Report, request: OutputRequest | None = None) -> str:
     if report.comparisons:
         lines += _block(f"Compared with {report.baseline}", comparison_table(report))
         compared = report.only(compared_labels(report))
-        lines += ["", *(f"- {escape_markdown(line)}" for line in power_lines(compared))]
+        lines += [part for line in power_lines(compared) for part in ("", f"- {escape_markdown(line)}")]
         label = compared.labels[0]
         for system in report.systems:
             losses = changes_table(report, largest_losses(compared, label, system))
