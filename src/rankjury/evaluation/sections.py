@@ -162,8 +162,8 @@ def _group_line(same: Sequence[ReportWarning], systems: Sequence[str]) -> str:
     if len(texts) == 1:
         who = "all systems" if len(names) == len(systems) > 1 else ", ".join(names)
         return f"{who}: {first}"
-    others = list(dict.fromkeys(str(warning.system) for warning in same if warning.text != same[0].text))
-    return f"{names[0]}: {first} (similarly {join_names(others, _MANY)})"
+    others = f" (similarly {join_names(names[1:], _MANY)})" if names[1:] else ""
+    return f"{names[0]}: {first}{others}"
 
 
 SECTIONS: "Registry[type[Section]]" = Registry(

@@ -38,7 +38,7 @@ def run(
     rankjury: Rankjury, systems: str = POPULARITY, more: str = "", measures: str = MEASURES, **keys: str
 ) -> Outcome:
     put("plan.toml", measures + gold(**keys) + systems + more)
-    return rankjury("run", "plan.toml")
+    return rankjury("run", "plan.toml", "--full")
 
 
 def recommender(model: str, **params: str) -> str:
