@@ -254,7 +254,7 @@ def test_runs_of_other_queries_keep_documents_with_their_ids(rankjury: Rankjury)
     assert len(kept) == 2 and all("is kept" in line for line in kept)
     assert measured(agreed(rankjury, *two, "--exclude-self"))[label] == 0.5
     left_out = [line for line in rankjury("agree", *two, "--exclude-self").warnings if "id of an item" in line]
-    assert len(left_out) == 2 and all("is left out" in line for line in left_out)
+    assert len(left_out) == 2 and all("is excluded" in line for line in left_out)
 
 
 def test_keep_self(rankjury: Rankjury) -> None:
@@ -737,8 +737,8 @@ ERRORS: list[tuple[list[str], int, list[str]]] = [
     (["ref.npz", "more.npz"], 3, ["only in more.npz", "stranger"]),
     (["ref.npz", "others.npz"], 3, ["only in ref.npz (p39)", "only in others.npz (stranger)"]),
     (["ref.npz", "twice.npz"], 3, ["twice.npz", "p00", "duplicate ids"]),
-    (["ref.npz", "bare/base.npy"], 3, ["bare/base.npy comes without ids", "ids for both"]),
-    (["bare/ref.npy", "base.npz"], 3, ["bare/ref.npy comes without ids", "ids for both"]),
+    (["ref.npz", "bare/base.npy"], 3, ["bare/base.npy has no ids", "ids for both"]),
+    (["bare/ref.npy", "base.npz"], 3, ["bare/ref.npy has no ids", "ids for both"]),
     (["bare/ref.npy", "bare/base.npy", "--ids", "few.txt"], 3, ["few.txt", "40", "2"]),
     (["bare/ref.npy", "bare/base.npy", "--ids", "nowhere.txt"], 3, ["nowhere.txt"]),
     (["ref.npz", "nan.npz"], 3, ["nan.npz", "NaN", "p04"]),

@@ -162,7 +162,7 @@ def test_other_settings_are_another_file(rankjury: Rankjury, changed: list[str],
     done(rankjury("embed", *MADE))
     before = Path("v.npz").read_bytes()
     check_failure(
-        rankjury("embed", *MADE, *changed), 2, "v.npz: the file is there, made otherwise: ", told, "another name"
+        rankjury("embed", *MADE, *changed), 2, "v.npz: the file exists, made differently: ", told, "another name"
     )
     assert Path("v.npz").read_bytes() == before
     done(rankjury("embed", *MADE, *changed, "-o", "other.npz"))
@@ -171,7 +171,7 @@ def test_other_settings_are_another_file(rankjury: Rankjury, changed: list[str],
 def test_another_corpus_is_another_file(rankjury: Rankjury) -> None:
     done(rankjury("embed", *MADE))
     put("papers.jsonl", "\n".join(map(json.dumps, ROWS[1:])))
-    check_failure(rankjury("embed", *MADE), 2, "made otherwise: corpus ")
+    check_failure(rankjury("embed", *MADE), 2, "made differently: corpus ")
 
 
 def test_a_run_that_failed_goes_on(rankjury: Rankjury) -> None:
@@ -313,7 +313,7 @@ def test_ids_of_a_variant(rankjury: Rankjury) -> None:
         ([*MADE, "-o", "v.npy"], 2, "ends in .npz"),
         ([*MADE, "-o", "nowhere/v.npz"], 3, "no such folder"),
         ([*MADE, "--text", "titel"], 2, "Did you mean title"),
-        ([*MADE, "--text", ","], 2, "no column of texts"),
+        ([*MADE, "--text", ","], 2, "no text column"),
         ([*MADE, "--model", "all-MiniLM-L6-v2"], 2, "rankjury downloads nothing"),
         ([*MADE, "--truncate", "9"], 2, "from 1 to 4"),
         (["--from", "v.npz", "--dtype", "int8", "-o", "w.npz"], 3, "v.npz: no such file"),

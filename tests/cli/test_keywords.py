@@ -201,7 +201,7 @@ def test_synonyms_of_other_data_are_noted(rankjury: Rankjury) -> None:
         (["bus", *GIVEN, "--select", "objekt"], 2, ["unknown group 'objekt'", "object"]),
         (["bus", *GIVEN, "--id", "klip"], 2, ["unknown column 'klip'", "clip"]),
         (["bus", *GIVEN, "--method", "exat"], 2, ["unknown method 'exat'", "exact"]),
-        (["bus", *GIVEN, "--model", "nothing"], 2, ["no model is called 'nothing'"]),
+        (["bus", *GIVEN, "--model", "nothing"], 2, ["no model or folder is called 'nothing'"]),
         (["bus", *GIVEN, "--threshold", "7"], 2, ["a threshold of 7", "0 to 1"]),
         (["bus", *GIVEN, "--synonyms", "clips.csv"], 3, ["clips.csv", "not TOML"]),
         (["--file", "-", "--vocabulary", "-"], 2, ["standard input was named twice"]),

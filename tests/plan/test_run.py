@@ -349,7 +349,7 @@ class TestOwnItem:
         assert "4 queries" in line and "is kept" in line
         found = carried_out(place, two + "exclude_self = true\n")
         assert means(found, "x") == {"rr": 0.0}
-        assert any("is left out" in line for line in found.report.warning_lines)
+        assert any("is excluded" in line for line in found.report.warning_lines)
         for same in ("", "queries = 'docs.npy'\n", "queries = './docs.npy'\n"):
             assert means(carried_out(place, text + "path = 'docs.npy'\n" + same), "x") == {"rr": 0.0}
         kept = text + "path = 'docs.npy'\nexclude_self = false\n"

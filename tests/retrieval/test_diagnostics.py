@@ -146,7 +146,10 @@ class TestDuplicates:
         found = look(values, dtype=np.float32, k=5)
         assert found.duplicates.exact == 3
         assert found.duplicates.groups == (("v0017", "v4321"), ("v0099", "v2500", "v4999"))
-        assert "3 vectors equal another (v0017 = v4321; v0099 = v2500 = v4999): they tie, and go by id" in found.notes()
+        assert (
+            "3 vectors equal another (v0017 = v4321; v0099 = v2500 = v4999): they are tied, and ordered by id"
+            in found.notes()
+        )
 
     def test_one_bit_makes_another_vector(self) -> None:
         values = np.ones((2, 3))
@@ -245,14 +248,14 @@ def test_vectors_that_all_point_the_same_way_are_told() -> None:
     found = look(normal(50, 8) * 0.1 + 1)
     assert found.mean_similarity > 0.9
     (note,) = [note for note in found.notes() if "point" in note]
-    assert note == f"all vectors point much the same way: mean cosine {found.mean_similarity:.2f}"
+    assert note == f"all vectors point in similar directions: mean cosine {found.mean_similarity:.2f}"
 
 
 def test_a_clean_space_has_no_notes_and_others_are_told_by_name() -> None:
     clean, equal = look(np.eye(12)), look([[1, 0], [1, 0], [0, 1], [-1, 0]], "abcd")
     assert list(clean.notes()) == []
     assert [str(one) for one in GoldSpaces({"one": clean, "two": equal}).warnings()] == [
-        "two: 1 vector equals another (a = b): they tie, and go by id"
+        "two: 1 vector equals another (a = b): they are tied, and ordered by id"
     ]
 
 
@@ -312,7 +315,7 @@ def test_the_json_form_holds_no_nan_and_every_figure(values: Any, metric: str) -
 def test_risks_are_counted_in_a_sentence() -> None:
     assert look(np.eye(12)).sentence == "12 vectors of 12 dimensions: no risk."
     alike = look(normal(50, 8) * 0.1 + 1)
-    assert alike.sentence.startswith("50 vectors of 8 dimensions: ") and "directions much the same" in alike.sentence
+    assert alike.sentence.startswith("50 vectors of 8 dimensions: ") and "similar directions" in alike.sentence
     equal = look([[1, 0], [1, 0], [0, 1], [-1, 0]], "abcd")
     assert equal.sentence == "4 vectors of 2 dimensions: 1 risk (equal vectors)."
     for space in (alike, equal):

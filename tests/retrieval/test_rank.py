@@ -568,7 +568,7 @@ def test_one_with_ids_and_one_without(reference_is_numbered: bool) -> None:
     candidate = model(range(4), "base.npz", numbered=not reference_is_numbered)
     error = refused(reference, candidate)
     without = reference if reference_is_numbered else candidate
-    assert error.found.startswith(f"{without.source} comes without ids")
+    assert error.found.startswith(f"{without.source} has no ids")
 
 
 def test_ids_of_one_only() -> None:

@@ -106,7 +106,7 @@ class TestByHand:
         ],
     )
     def test_weighted_rrf(self, depth: int | None, sums: dict[str, float], order: list[str]) -> None:
-        """Lists abc of weight 1 and bca of weight 3, c = 1; whole, a and c tie at 5/4 and go by id."""
+        """Lists abc of weight 1 and bca of weight 3, c = 1; whole, a and c tie at 5/4 and are ordered by id."""
         lists, weights = [["a", "b", "c"], ["b", "c", "a"]], (1.0, 3.0)
         ranks = {item: [items.index(item) + 1 for items in lists] for item in "abc"}
         for item, total in sums.items():
@@ -257,7 +257,7 @@ class TestMadeUp:
             assert (len(set(scores)) < len(scores)) is ties
 
     def test_truncated_below_k(self, tmp_path: Path) -> None:
-        """Section 7.2 ranks all candidates: those in no list score 0, and go by id."""
+        """Section 7.2 ranks all candidates: those in no list score 0, and are ordered by id."""
         world = sample()
         world = slow.World(world.golds, world.spaces, world.weights, depth=1)
         check_same(carried_out(world.write(tmp_path), tmp_path), world.expected())

@@ -18,15 +18,15 @@ from rankjury.retrieval.knn.similarity import COSINES, norms_of
 
 HUB_K = 10
 NEAR = 0.999
-"""Cosine from which two vectors that are not equal count as near duplicates."""
+"""Minimum cosine of near duplicates."""
 _SAMPLE, _PAIRS_LOOKED_AT = 2_000, 500_000_000
 _LISTED = 5
 _ALIKE = 0.5
-"""Mean cosine above which directions are much the same."""
+"""Mean cosine above which all directions are similar."""
 _ROWS_AT_ONCE = 4096
 _CELLS_AT_ONCE = 1 << 17
 _MAX_COPIES = 50
-"""Copies of one vector behind which near duplicates are searched."""
+"""Maximum copies of one vector after which near duplicates are searched."""
 _BINS = 30
 
 
@@ -73,7 +73,7 @@ class NearDuplicates(Record):
 
 @dataclass(frozen=True)
 class Hub(Record):
-    """A hub: an item that is near many queries."""
+    """Item that is among the nearest of many queries."""
 
     id: str
     found_by: int
@@ -81,7 +81,7 @@ class Hub(Record):
 
 @dataclass(frozen=True)
 class Hubness(Record):
-    """How often items are among the k nearest of queries."""
+    """Statistics of how often items are among the k nearest of queries."""
 
     k: int
     queries: int
@@ -109,24 +109,24 @@ class SpaceDiagnostics(Section):
     duplicates: DuplicateVectors
     near_duplicates: NearDuplicates
     mean_similarity: float
-    """Mean cosine over all pairs: 0 where directions are even, near 1 where all vectors point the same way."""
+    """Mean cosine over all pairs: 0 for evenly distributed directions, near 1 if all vectors point the same way."""
     hubness: Hubness
     tied_at: dict[int, float] = field(default_factory=dict)
-    """Share of the queries whose K-th and K+1-th score are equal, by cut-off."""
+    """Share of the queries with equal K-th and K+1-th scores, by cut-off."""
 
     def warnings(self) -> Iterator[ReportWarning]:
         yield from as_warnings(self.notes(), "vectors")
 
     @property
     def sentence(self) -> str:
-        """What the space holds and how many risks were found: ``1,000 vectors of 384 dimensions: 2 risks …``."""
+        """Return the size of the space and the number of risks: ``1,000 vectors of 384 dimensions: 2 risks …``."""
         about = f"{plural(self.vectors, 'vector', 'vectors')} of {plural(self.dimensions, 'dimension', 'dimensions')}"
         hubness = self.hubness
         risks = {
             "outlying lengths": bool(self.norm.outliers),
             "equal vectors": bool(self.duplicates.exact),
             "nearly equal vectors": bool(self.near_duplicates.found),
-            "directions much the same": self.mean_similarity > _ALIKE,
+            "similar directions": self.mean_similarity > _ALIKE,
             "hubs": hubness.has_hubs,
         }
         found = [name for name, is_found in risks.items() if is_found]
@@ -141,12 +141,12 @@ class SpaceDiagnostics(Section):
         if self.duplicates.exact:
             groups = "; ".join(" = ".join(group) for group in self.duplicates.groups[:2])
             equal = plural(self.duplicates.exact, "vector equals", "vectors equal")
-            yield f"{equal} another ({groups}): they tie, and go by id"
+            yield f"{equal} another ({groups}): they are tied, and ordered by id"
         if self.near_duplicates.found:
             pairs = ", ".join(f"{first} ~ {other}" for first, other, _ in self.near_duplicates.pairs[:2])
             yield f"{plural(self.near_duplicates.found, 'vector is', 'vectors are')} nearly equal to another ({pairs})"
         if self.mean_similarity > _ALIKE:
-            yield f"all vectors point much the same way: mean cosine {self.mean_similarity:.2f}"
+            yield f"all vectors point in similar directions: mean cosine {self.mean_similarity:.2f}"
         hubness = self.hubness
         if hubness.has_hubs:
             hub = hubness.hubs[0]
@@ -156,7 +156,7 @@ class SpaceDiagnostics(Section):
 
 @dataclass(frozen=True, eq=False)
 class GoldSpaces(Section):
-    """Embedding diagnostics of vectors that the gold was made from, by name."""
+    """Embedding diagnostics of the vectors of the gold, by name."""
 
     name = "spaces"
     json_field = "spaces"
@@ -177,7 +177,7 @@ def diagnose_space(
     metric: str = "cosine",
     cuts: Sequence[int] = (),
 ) -> SpaceDiagnostics:
-    """Return the diagnostics of a corpus and of a search in it; ``itself``: its items were the queries, in their order.
+    """Return the diagnostics of a corpus and of a search in it; ``itself``: its items were the queries, in order.
 
     ``scored``: ``found`` has scores, not quantised levels.
     """
@@ -245,7 +245,7 @@ def _outliers(norms: Floats, places: Ints) -> Ints:
 
 
 def _equal_rows(values: Matrix, norms: Floats, places: Ints) -> Ints:
-    """Return for each row the lowest place of an equal row; 0 and −0 are equal.
+    """Return for each row the lowest position of an equal row; 0 and −0 are equal.
 
     Rows of equal norm are distinguished by a hash, and compared in full only if their hashes are equal.
     """
@@ -318,7 +318,7 @@ def _mean_cosine(values: Matrix, norms: Floats, order: Ints) -> float:
     if n < 2 or not norms.all():
         return float("nan")
     total = np.zeros(values.shape[1])
-    for first, last in cut_rows(n, max(1, _CELLS_AT_ONCE // values.shape[1])):  # blocks that stay in the cache
+    for first, last in cut_rows(n, max(1, _CELLS_AT_ONCE // values.shape[1])):  # blocks that fit into the cache
         rows = order[first:last]
         total += (values[rows].astype(np.float64) / norms[rows, None]).sum(axis=0)
     return float((np.vecdot(total, total) - n) / (n * (n - 1)))

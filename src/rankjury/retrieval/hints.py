@@ -1,4 +1,4 @@
-"""Hints: patterns in the values of a report that have a known cause, and what to look at."""
+"""Hints: patterns in the values of a report with a known cause, and advice."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ from rankjury.stats.formatting import format_interval, format_percent, format_va
 GOOD_RECALL, GOOD_NDCG = 0.95, 0.85
 """Expected ANN recall of an index and nDCG of a ranking."""
 _WEAK_QUERIES = 0.8
-"""5th percentile of ANN recall below which some queries are served badly, whatever the mean."""
+"""5th percentile of ANN recall below which some queries have poor results, whatever the mean."""
 _LIST_WIDTHS, _GRAPH_WIDTHS = ("probes", "nprobe", "nprobes"), ("ef_search", "ef", "hnsw_ef", "expansion_search")
 """Search-width parameters of inverted lists and of graphs."""
 
@@ -31,7 +31,7 @@ Found = Iterator[tuple[str, float, str]]
 
 @dataclass(frozen=True)
 class Hint(Record):
-    """Advice, and the value that it is based on."""
+    """Advice, and the value on which it is based."""
 
     json_keys = MappingProxyType({"text": "hint"})
 
@@ -62,7 +62,7 @@ def find_hints(report: Report, drift: Drift | None = None) -> list[Hint]:
 
     Args:
         report: The report.
-        drift: The drift of its system, where it is not the one that the report holds.
+        drift: The drift of its system, if it is not the one in the report.
 
     Returns:
         By system: failures, index, order, drift, latency.
@@ -84,7 +84,7 @@ def find_hints(report: Report, drift: Drift | None = None) -> list[Hint]:
 def _low_recall(report: Report, system: str, index: IndexResult) -> Found:
     recall, k = index.recall, index.recall.k
     if index.failed or isnan(recall.mean):
-        return  # what failed found nothing, and has a hint of its own
+        return  # failed queries have no results, and a separate hint
     if recall.mean < GOOD_RECALL:
         ci = f" {format_interval(recall.ci)}" if recall.ci else ""
         text = f"ANN recall@{k} is {format_value(recall.mean, 3)}{ci}, below {GOOD_RECALL}: {_advise_width(index)}"
@@ -98,20 +98,18 @@ def _low_recall(report: Report, system: str, index: IndexResult) -> Found:
 def _advise_width(index: IndexResult) -> str:
     search = index.search
     if index.facts.get("approximate") is False:
-        return "the engine looks at everything it holds, so compare its metric, and how it stores the vectors"
+        return "the engine searches all its vectors, so check its metric, and how it stores the vectors"
     if index.own_exact is not None and index.own_exact.mean < GOOD_RECALL:
         shown = format_value(index.own_exact.mean, 3)
-        return (
-            f"its own exact mode finds {shown}, so look at how it stores the vectors (rounded, halved) and its metric"
-        )
-    # An engine with both kinds of index has both settings; the kind that was built is in force.
+        return f"its exact mode finds {shown}, so check how it stores the vectors (rounded, halved) and its metric"
+    # An engine with both kinds of index has both settings; the kind that was built is used.
     uses_lists = "ivf" in str(index.build.get("index"))
     widths = (*_LIST_WIDTHS, *_GRAPH_WIDTHS) if uses_lists else (*_GRAPH_WIDTHS, *_LIST_WIDTHS)
     name = next((name for name in widths if name in search), None)
     if name is not None:
         return f"raise {name}, now {search[name]}"
     force = ", ".join(f"{key} {value}" for key, value in search.items())
-    return "raise how much of it a query looks at (probes, nprobe, ef_search)" + (f", now {force}" if force else "")
+    return "raise the search width (probes, nprobe, ef_search)" + (f", now {force}" if force else "")
 
 
 def _normalised(report: Report, system: str, index: IndexResult) -> str:
@@ -123,10 +121,10 @@ def _normalised(report: Report, system: str, index: IndexResult) -> str:
         return ""
     if _is_one(norm.mean) and not norm.std > 0.01:
         shown = format_value(norm.mean, 3)
-        return f". The vectors are normalised (mean length {shown}), so the inner product is not to blame"
+        return f". The vectors are normalised (mean length {shown}), so the inner product is not the cause"
     lengths = format_value(norm.mean, 3) + ("" if isnan(norm.std) else f" ± {format_value(norm.std, 3)}")
     return (
-        f". The vectors are not normalised (length {lengths}): by inner product graphs lose recall, so normalise them"
+        f". The vectors are not normalised (length {lengths}): graphs lose recall with inner product, so normalise them"
     )
 
 
@@ -134,15 +132,19 @@ def _unused_index(index: IndexResult) -> Found:
     proof = _table(_table(index.facts.get("proof")).get("index"))
     plan = f" (plan: {proof['plan']})" if proof.get("plan") else ""
     if proof.get("used") is False:
-        means = "recall and latency are those of a scan: look at probes against lists, the limit, filters, and ANALYZE"
+        means = "recall and latency are those of a scan: check probes and lists, the limit, filters, and ANALYZE"
         yield "index_used", 0.0, f"the planner did not use the index{plan}, so {means}"
     elif proof.get("held"):
-        means = "which it does in production too unless it is told the same or the table grows"
-        yield "index_used", 1.0, f"the planner by itself would scan the table, {means}; it was held to the index{plan}"
+        means = "as it will in production unless it is forced as well or the table grows"
+        yield (
+            "index_used",
+            1.0,
+            f"the planner by default scans the table, {means}; it was forced to use the index{plan}",
+        )
 
 
 def _loss(index: IndexResult) -> Found:
-    """Yield a hint whether the embedding or the index causes the loss."""
+    """Yield a hint on whether the embedding or the index causes the loss."""
     loss = index.loss
     if loss is None or isnan(loss.exact.mean) or isnan(loss.index.mean):
         return
@@ -154,10 +156,10 @@ def _loss(index: IndexResult) -> Found:
         yield "index_loss", lost, text
     elif exact < loss.ideal * GOOD_NDCG:
         whole = format_value(loss.ideal - found, 3)
-        what = f"of the {whole} that {loss.measure} lacks, {format_value(loss.embedding_loss, 3)} is the embedding's"
+        what = f"of the {whole} missing in {loss.measure}, the embedding loses {format_value(loss.embedding_loss, 3)}"
         if index.facts.get("approximate") is not False:
-            what += f" ({format_value(exact, 3)} with exact search too) and {format_value(lost, 3)} the index's"
-        yield "exact_search", exact, f"{what}: look at the model, the texts and the chunking, not at the index"
+            what += f" ({format_value(exact, 3)} with exact search too) and the index {format_value(lost, 3)}"
+        yield "exact_search", exact, f"{what}: improve the model, the texts or the chunking, not the index"
 
 
 def _poor_order(result: SystemResult) -> Found:
@@ -168,10 +170,10 @@ def _poor_order(result: SystemResult) -> Found:
     shared = [k for name, k in means if name == "ndcg" and ("recall", k) in means]
     for k in sorted(shared, key=lambda k: (k != 10, k))[:1]:
         (ndcg, low), (recall, high) = means["ndcg", k], means["recall", k]
-        if low < GOOD_NDCG and high >= 0.9:  # from this recall on a poor nDCG is caused by the order
+        if low < GOOD_NDCG and high >= 0.9:  # above this recall, a poor nDCG is caused by the order
             found = f"{ndcg} is {format_value(low, 3)} though {recall} is {format_value(high, 3)}"
             advice = f"re-rank the first {k}, with a cross-encoder for example, or filter by attributes"
-            yield ndcg, low, f"{found}: what is relevant is found, but stands too low; {advice}"
+            yield ndcg, low, f"{found}: relevant items are retrieved, but ranked too low; {advice}"
 
 
 def _drift(drift: Drift) -> Found:
@@ -180,8 +182,8 @@ def _drift(drift: Drift) -> Found:
     if drift.failed and worst is not None:
         by = f"by {format_percent(moved, 1, signed=True)}" if isfinite(moved) else "from 0"
         known = ", ".join(change.what for change in changes.changed)
-        known = f"{known} changed" if known else "no change is declared"
-        known += "; check that model, version and chunking are as before"
+        known = f"{known} changed" if known else "no declared change"
+        known += "; check that model, version and chunking are unchanged"
         causes = "; ".join([known, *changes.undeclared, *_lengths(drift)])
         moves = (
             f"{worst.figure} moved {by} ({worst.old:.4g} → {worst.new:.4g}), allowed ±{format_percent(drift.allowed)}"
@@ -198,7 +200,7 @@ def _lengths(drift: Drift) -> Iterator[str]:
         return
     shown = f"mean length {format_value(norm.old, 3)} → {format_value(norm.new, 3)}"
     yield {
-        (True, True): f"lengths are as before ({shown}), so normalisation of the items is not to blame",
+        (True, True): f"lengths are unchanged ({shown}), so normalisation of the items is not the cause",
         (False, True): f"vectors are normalised now, and were not before ({shown})",
         (True, False): f"normalisation is missing, or followed by another step ({shown}): normalise last, and once",
         (False, False): f"vectors are not normalised ({shown}): normalise them when they are written and when they "
@@ -215,7 +217,7 @@ def _slow_queries(index: IndexResult) -> Found:
         if usual and slow >= max(10 * usual, 10):
             more = f"; garbage collection took {loop.gc_ms:.3g} ms of the run" if loop.gc_ms else ""
             text = f"P99 of {words} latency is {slow:.3g} ms, {slow / usual:.1f} times P50 ({usual:.3g} ms){more}"
-            yield f"{prefix}_p99_ms", slow, f"{text}: look at the slowest queries, at filters and at what else runs"
+            yield f"{prefix}_p99_ms", slow, f"{text}: check the slowest queries, filters and other processes"
             return
 
 
@@ -223,14 +225,14 @@ def _overloaded(index: IndexResult) -> Found:
     loop = None if index.latency is None else index.latency.open
     if loop is not None and loop.n and loop.late is not None and loop.late > 0.5 * loop.n:
         late = loop.late / loop.n
-        text = f"at {loop.rate:g} queries a second {format_percent(late)} were asked late, as all callers were busy"
-        yield "open_loop_late", late, f"{text}: its percentiles tell how long the queue grew, not how fast it is"
+        text = f"at {loop.rate:g} queries per second {format_percent(late)} were sent late, as all callers were busy"
+        yield "open_loop_late", late, f"{text}: its percentiles show the length of the queue, not the speed"
 
 
 def _failed_queries(index: IndexResult) -> Found:
     if index.failed:
         why = next((f": {_table(failure).get('why')}" for failure in index.facts.get("failures") or ()), "")
-        text = f"{plural(index.failed, 'query', 'queries')} brought no answer and count as found nothing{why}"
+        text = f"{plural(index.failed, 'query', 'queries')} failed and count as empty results{why}"
         yield "failed_queries", float(index.failed), text
     times = index.latency
     loops = () if times is None else (times.index_only, times.end_to_end, *times.closed, times.open)

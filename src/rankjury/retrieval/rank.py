@@ -1,7 +1,7 @@
 """Rankings from vectors: the nearest items of each query.
 
-A query is itself an item where the queries are the corpus. Where they are other vectors, an item that happens to have
-the query's id (both numbered from 0, or both with whole-number ids) is an item like any other.
+A query is itself an item if the queries are the corpus. If they are other vectors, an item that happens to have the
+query's id (both numbered from 0, or both with whole-number ids) is an item like any other.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -30,7 +30,7 @@ from rankjury.retrieval.knn.select import MISSING
 from rankjury.retrieval.knn.similarity import METRICS, ZERO_VECTORS, norms_of
 
 Search = Callable[..., Neighbours]
-"""Takes what ``rankjury.retrieval.knn.search.nearest`` takes, and finds the same with its scores."""
+"""Takes the arguments of ``rankjury.retrieval.knn.search.nearest``, and returns the same with scores."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,7 +105,7 @@ def rank_vectors(
     exclude = resolve_exclude_self(exclude_self, corpus, queries)
     own = rows_of_queries(pool, asked, exclude=exclude)
     itself = len(asked) == len(pool) and bool((own == np.arange(len(pool))).all()) and queries is None
-    # One more than asked for shows whether the last ties with the next; hubs are looked for among ten.
+    # One more than requested detects whether the last is tied with the next; hubs are searched among ten.
     deep = len(pool) if k is None else max(k, HUB_K) + 1
     found = (search or partial(nearest, scored=scored))(
         pool.values if itself else asked.values,
@@ -160,7 +160,7 @@ def rank_listed(
     if k is not None:
         starts = np.searchsorted(query[order], np.arange(len(names)))
         order = order[np.arange(order.size) - starts[query[order]] < k]
-    # A query whose only candidate was itself found nothing; it stays among the queries.
+    # A query whose only candidate was itself has an empty list, and stays among the queries.
     starts = np.concatenate(([0], np.cumsum(np.bincount(query[order], minlength=len(names))))).astype(np.int64)
     items = corpus.items.gather(columns[order])
     notes, depth = _self_notes(n, len(names), exclude), WHOLE if k is None else None
@@ -168,22 +168,22 @@ def rank_listed(
 
 
 def check_same_items(reference: Vectors, candidate: Vectors) -> None:
-    """Refuse models that do not rank the same items: they are matched by id, never by the order of rows."""
+    """Refuse models that do not rank the same items: items are matched by id, never by the order of rows."""
     where = f"{reference.source}, {candidate.source}"
     if reference.numbered != candidate.numbered:
         without, other = (reference, candidate) if reference.numbered else (candidate, reference)
         raise DataError(
-            f"{without.source} comes without ids, so that its rows cannot be matched with the ids of {other.source}",
+            f"{without.source} has no ids, so its rows cannot be matched with the ids of {other.source}",
             where=where,
             expected="ids for both, or for neither",
-            hint="Name a file of ids, one a row: --ids, or ids in a plan.",
+            hint="Give a file of ids, one per row: --ids, or ids in a plan.",
         )
     if reference.numbered and len(reference) != len(candidate):
         raise DataError(
             f"found {len(reference):,} rows and {len(candidate):,} rows, without ids",
             where=where,
             expected="as many rows in both, in the same order",
-            hint="Name a file of ids for each, so that rows can be matched.",
+            hint="Give a file of ids for each, so that rows can be matched.",
         )
     lacking = reference.ids.filter(pl.Series(candidate.rows_of(reference.ids) < 0))
     extra = candidate.ids.filter(pl.Series(reference.rows_of(candidate.ids) < 0))
@@ -215,7 +215,7 @@ def select_vectors(vectors: Vectors, wanted: pl.Series, what: str) -> Vectors:
 def _unknown(ids: pl.Series, what: str, where: str) -> DataError:
     found = f"{len(ids):,} {what} ids have" if len(ids) > 1 else f"the {what} id has"
     found += f" no vector: {join_names(ids)}"
-    hint = "Queries that are not items need vectors of their own: queries = FILE in a plan."
+    hint = "Queries that are not items need their own vectors: queries = FILE in a plan."
     return DataError(found, where=where, expected="a vector for each", hint=hint if what == "query" else None)
 
 
@@ -250,12 +250,12 @@ def ranking_from_neighbours(
 
 
 def resolve_exclude_self(said: bool | None, corpus: Vectors, queries: Vectors | None) -> bool:
-    """Return whether each query's own item is left out of its results.
+    """Return whether each query's own item is excluded from its results.
 
     Args:
-        said: What the user or the gold says; None: decide by the files.
+        said: The choice of the user or the gold; None: decide by the files.
         corpus: The items.
-        queries: The queries, where they are vectors of their own.
+        queries: The queries, if they are other vectors.
 
     Returns:
         ``said``, or whether the queries are the corpus: none are given, they are the same object, or both were read
@@ -267,15 +267,15 @@ def resolve_exclude_self(said: bool | None, corpus: Vectors, queries: Vectors | 
 
 
 def rows_of_queries(corpus: Vectors, asked: Vectors, *, exclude: bool) -> Ints:
-    """Return the row of the corpus that is each query itself, to be left out; ``MISSING`` where there is none."""
+    """Return the row of the corpus that is each query itself, to be excluded; ``MISSING`` if there is none."""
     return corpus.rows_of(asked.ids) if exclude else np.full(len(asked), MISSING, dtype=np.int64)
 
 
 def self_note(n: int, queries: int, *, exclude: bool) -> str:
-    """Return the note that ``n`` queries, which are not the corpus, have the id of an item, and its treatment."""
+    """Return the note on ``n`` queries that are not the corpus but have the id of an item, with their treatment."""
     has = f"{plural(n, 'query has', 'queries have')} the id of an item (of {queries:,})"
-    done = "is left out of their results (--keep-self, exclude_self = false: keep it)"
-    kept = "is kept in their results (--exclude-self, exclude_self = true: leave it out)"
+    done = "is excluded from their results (--keep-self, exclude_self = false: keep it)"
+    kept = "is kept in their results (--exclude-self, exclude_self = true: exclude it)"
     return f"{has}, which {done if exclude else kept}"
 
 
@@ -298,7 +298,7 @@ def drop_self(ranking: Ranking) -> Ranking:
 
 
 def apply_threshold(ranking: Ranking, threshold: float) -> Ranking:
-    """Return the ranking without items that score below a threshold; a query may be left with an empty list."""
+    """Return the ranking without items that score below a threshold; a query may get an empty list."""
     scores = require_scores(ranking)
     return _keep_rows(replace(ranking, scores=scores), scores >= threshold)
 

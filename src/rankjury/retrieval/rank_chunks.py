@@ -1,6 +1,6 @@
-"""Rankings of items that were cut into chunks, from searches among the chunks.
+"""Rankings of items split into chunks, from searches among the chunks.
 
-An item has the score of its best chunk, or the mean of all its chunks. Both are exact: equal scores go by the item's
+An item has the score of its best chunk, or the mean of all its chunks. Both are exact: ties are ordered by the item's
 id, and no item is missed because its chunks have low ranks.
 """
 
@@ -27,14 +27,14 @@ _LINEAR = (*COSINES, "ip")
 def aggregate(found: Neighbours, owners: Ints, *, k: int, how: str = "best", places: Ints | None = None) -> Neighbours:
     """Return the k items of each query from the search results of their chunks, best first.
 
-    ``owners`` is the item of each chunk, ``places`` each item's place in the order of ids. A mean is of all chunks of
-    an item, so that all must have been found; for the best of each it is enough that chunks that were not found cannot
-    be among the k.
+    ``owners`` is the item of each chunk, ``places`` each item's position in the order of ids. A mean is over all chunks
+    of an item, so all must have been found; for the best, it is enough that missing chunks cannot be among the k.
+
     """
     items = _count_items(how, owners)
     present = found.items != MISSING
     if how == "mean" and (found.found < owners.size).any():
-        raise UsageError("the mean over chunks of which some were not found", expected="all of them")
+        raise UsageError("the mean needs all chunks, but some were not found", expected="all of them")
     rows = np.nonzero(present)[0]
     columns = owners[found.items[present]]
     scores = np.full((len(found.items), items), -np.inf)
@@ -50,7 +50,7 @@ def aggregate(found: Neighbours, owners: Ints, *, k: int, how: str = "best", pla
 
 
 def _are_settled(found: Neighbours, owners: Ints, k: int) -> Bools:
-    """Return for which queries the best k items are known: others score no more than the last that was found."""
+    """Return for which queries the best k items are certain: others score at most as high as the last found chunk."""
     if found.items.shape[1] >= owners.size:
         return np.ones(len(found.items), dtype=np.bool_)
     above = found.scores > found.scores[:, -1:]
@@ -71,7 +71,7 @@ def nearest_items(
     places: Ints | None = None,
     progress: Progress = NO_PROGRESS,
 ) -> Neighbours:
-    """Return the k items most similar to each query, or all where there are fewer; every item has a chunk."""
+    """Return the k items most similar to each query, or all if there are fewer; every item has a chunk."""
     n = _count_items(how, owners)
     k = min(k, n)
     if how == "mean" and metric in _LINEAR:
@@ -105,7 +105,7 @@ class Chunked:
 
     chunks: Vectors
     owners: Ints
-    """The row among the items of each chunk."""
+    """Row of the item of each chunk."""
     items: pl.Series
 
 
@@ -121,7 +121,7 @@ def rank_chunks(
 ) -> Ranking:
     """Rank the items for each query; ``k`` is how many to find; None: all.
 
-    Queries are texts of their own: ``exclude_self`` leaves the item of the query's id out, if the user says so.
+    Queries are separate texts: ``exclude_self`` excludes the item with the query's id, if the user says so.
     """
     check_comparable(queries, corpus.chunks, metric)
     same = places_in(corpus.items, queries.ids)
@@ -152,7 +152,7 @@ def _count_items(how: str, owners: Ints) -> int:
 
 
 def _to_float64(vectors: Matrix, directions: bool) -> Floats:
-    """Return a copy; ``directions``: of length one, but for zero vectors, which only ``cosine-zero`` lets in."""
+    """Return a copy; ``directions``: of length one, except zero vectors, which only ``cosine-zero`` accepts."""
     copied = vectors.astype(np.float64)
     if directions:
         norms = norms_of(vectors)

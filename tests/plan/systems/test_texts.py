@@ -194,7 +194,7 @@ class TestFaults:
         ("keys", "kind", "told"),
         [
             ({"chunking": "titel"}, UnknownName, "unknown field 'titel'. Did you mean title"),
-            ({"model": "wordlama"}, UsageError, "no model is called 'wordlama'"),
+            ({"model": "wordlama"}, UsageError, "no model or folder is called 'wordlama'"),
             ({"items": "none.jsonl"}, DataError, "no such file"),
             ({"queries": "few.jsonl"}, DataError, "queries without a text: q2, q3, q4"),
             ({"query_text": "txt"}, UnknownName, "unknown column 'txt'. Did you mean text"),

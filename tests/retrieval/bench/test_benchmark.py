@@ -214,7 +214,7 @@ def few_service(query: Any, k: int) -> list[str]:
 
 class TestRecall:
     def test_of_an_engine_that_misses(self) -> None:
-        """One list of six: against NumPy, query by query; its own exact mode finds all."""
+        """One list of six: against NumPy, query by query; its exact mode finds all."""
         bench = bench_of("faiss-ivf")
         with bench.build({"nlist": 6}) as built:
             rows = rows_of(built.search({"nprobe": 1}))

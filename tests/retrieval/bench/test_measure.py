@@ -549,7 +549,7 @@ def test_items_that_ask_for_themselves_do_not_find_themselves() -> None:
 
 
 def test_numbered_queries_are_not_the_items_of_their_numbers() -> None:
-    """A matrix comes without ids: its first row is not the first item."""
+    """A matrix has no ids: its first row is not the first item."""
     found = rankjury.try_index(ITEMS, ITEMS[:20], engine="exact", k=1, clock=None)
     assert found.recall.mean == 1.0
     nearest = ENGINES.get("exact")("cosine")

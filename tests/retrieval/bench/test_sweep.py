@@ -469,7 +469,7 @@ class TestRealEngines:
         assert {statuses(one.points)[place] for one in found for place in (0, 1, 4, 5, 6, 7)} == {"skipped"}
         assert statuses(found[0].points)[2:4] == ["measured", "measured"]
         assert "does not divide 8 dimensions" in (found[0].points[0].because or "")
-        assert "the corpus holds 200 vectors" in (found[0].points[6].because or "")
+        assert "the corpus has 200 vectors" in (found[0].points[6].because or "")
         assert found[0].times is not None and len(found[0].times.settings) == 2
         assert (found[1].times, found[1].points) == (found[0].times, found[0].points)
 

@@ -109,7 +109,7 @@ def read(tmp_path: Path, rows: list[dict[str, Any]], name: str = "c.jsonl", **op
         ([{"id": "a", "t": {"x": 1}}], {}, "the column t is of type Struct"),
         ([{"id": "a", "text": "x"}], {"columns": ["texts"]}, "unknown column 'texts'. Did you mean text"),
         ([{"id": "a", "t": "x"}], {"id_column": "key"}, "unknown column 'key'"),
-        ([{"id": "a", "t": "x"}], {"columns": []}, "no column of texts"),
+        ([{"id": "a", "t": "x"}], {"columns": []}, "no text column"),
         ([{"id": "a", "t": "x"}], {"empty": "drop"}, "unknown policy"),
     ],
 )

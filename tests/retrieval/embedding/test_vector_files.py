@@ -30,7 +30,7 @@ def test_a_file_that_is_there_is_not_made_again(tmp_path: Path) -> None:
         (Plain("other"), corpus(), {}, "model plain, now other"),
         (Plain(version="2"), corpus(), {}, "version of the model none, now 2"),
         (Plain(), corpus(9), {}, "corpus "),
-        (Plain(), corpus(joint=" "), {"normalise": True}, "made otherwise: normalisation off, now on. "),
+        (Plain(), corpus(joint=" "), {"normalise": True}, "made differently: normalisation off, now on. "),
         (Plain(), corpus(), {"truncate": 2}, "truncation none, now 2"),
         (Plain(), corpus(), {"dtype": "int8"}, "dtype float32, now int8"),
     ],
@@ -48,7 +48,7 @@ def test_another_file_of_the_same_name_is_refused(
 
 def test_files_of_others_are_refused_too(tmp_path: Path) -> None:
     np.savez(tmp_path / "v.npz", vectors=np.ones((2, 2)))
-    with pytest.raises(UsageError, match="does not say how it was made"):
+    with pytest.raises(UsageError, match="without a record of how it was made"):
         into(tmp_path, Plain())
     (tmp_path / "v.npz").write_bytes(b"nothing")
     with pytest.raises(RankjuryError, match="cannot be read"):

@@ -120,7 +120,7 @@ class TestVectors:
             assert names(engine, QUERIES[:1], 3) == [[]]
 
     def test_asked_with_texts_where_vectors_are_wanted(self, service: Service) -> None:
-        with opened(service) as engine, pytest.raises(UsageError, match="asked with texts; expected vectors"):
+        with opened(service) as engine, pytest.raises(UsageError, match="queried with texts; expected vectors"):
             engine.search(["boots"], 5)
 
 
@@ -206,7 +206,7 @@ class TestAnswers:
     def test_unknown_ids(self, service: Service) -> None:
         service.answer = lambda request: Reply({"results": ["i04", "nobody", "i02", *map(str, range(9))]})
         told = failure(opened(service))
-        assert "not of the corpus: nobody, 0, 1, 2, 3 …" in told and 'unknown = "skip"' in told
+        assert "outside of the corpus: nobody, 0, 1, 2, 3 …" in told and 'unknown = "skip"' in told
         with opened(service, unknown="skip") as engine:
             assert names(engine, QUERIES[:2]) == [["i04", "i02"]] * 2
             assert engine.metadata()["unknown_ids"] == 20
@@ -214,7 +214,7 @@ class TestAnswers:
     @pytest.mark.parametrize(
         ("answer", "settings", "told"),
         [
-            ({"hits": [], "took": 1}, {}, "no 'results' of the path 'results'; expected one of what is there: hits"),
+            ({"hits": [], "took": 1}, {}, "no 'results' of the path 'results'; expected one of: hits"),
             ({"results": {"hits": []}}, {}, "an object at results = 'results'; expected a list"),
             ({"results": [{"_id": "i01"}]}, {}, "no 'id' of the path 'id'"),
             ({"results": [{"id": {"x": "i01"}}]}, {"id": "id.y"}, "no 'y' of the path 'id.y'"),
@@ -258,7 +258,7 @@ class TestFailures:
             return Reply()
 
         service.answer = slow
-        assert "no answer within 0.05 s" in failure(opened(service, timeout=0.05))
+        assert "no response within 0.05 s" in failure(opened(service, timeout=0.05))
 
     def test_what_comes_late_is_not_taken_for_the_next_answer(self, service: Service) -> None:
         late = threading.Event()
@@ -271,25 +271,25 @@ class TestFailures:
 
         service.answer = first_late
         with opened(service, timeout=1.0) as engine:
-            with pytest.raises(DataError, match="no answer within"):
+            with pytest.raises(DataError, match="no response within"):
                 engine.search(QUERIES[:1], 5)
             late.set()
             assert names(engine, QUERIES[1:2]) == truth()[1:2]
 
     def test_bad_json(self, service: Service) -> None:
         service.answer = lambda request: Reply(b"<html>Sign in</html>")
-        assert "the answer is not valid JSON: <html>Sign in</html>" in failure(opened(service))
+        assert "the response is not valid JSON: <html>Sign in</html>" in failure(opened(service))
         service.answer = lambda request: Reply(b"\xff\xfe\x00")
-        assert "the answer is not valid JSON" in failure(opened(service))
+        assert "the response is not valid JSON" in failure(opened(service))
 
     def test_nobody_there(self) -> None:
         with serving(searching) as gone:
             pass
         told = failure(opened(gone))
-        assert "cannot be asked: Connection refused" in told and "Is the service running?" in told
+        assert "cannot be reached: Connection refused" in told and "Is the service running?" in told
 
     def test_no_tls_there(self, service: Service) -> None:
-        assert "cannot be asked" in failure(opened(url=service.url.replace("http:", "https:")))
+        assert "cannot be reached" in failure(opened(url=service.url.replace("http:", "https:")))
 
     def test_a_closed_connection_is_opened_again(self, service: Service) -> None:
         service.answer = lambda request: Reply(searching(request).content, hangs_up=True)
@@ -300,7 +300,7 @@ class TestFailures:
 
     def test_hanging_up_at_once_is_a_failure(self, service: Service) -> None:
         service.answer = lambda request: Reply(says_nothing=True)
-        assert "the answer is broken: RemoteDisconnected" in failure(opened(service))
+        assert "the response is invalid: RemoteDisconnected" in failure(opened(service))
         assert len(service.requests) == 1
 
     @pytest.mark.parametrize("wayward", [Reply(b"busy", status=503), Reply(says_nothing=True)], ids=["503", "gone"])
@@ -383,7 +383,7 @@ class TestSecrets:
             ({"headers": f"X=env:PATH, Y=Basic abc,{SECRET}=="}, "header 2 is not from the environment"),
             ({"headers": "X=env:NOT_THERE"}, "the environment variable NOT_THERE is not set"),
             ({"headers": "X=env:MY_BAD"}, "the value of MY_BAD is not valid in a header"),
-            ({"url": f"http://me:{SECRET}@localhost/"}, "the url holds a user name or a password"),
+            ({"url": f"http://me:{SECRET}@localhost/"}, "the url contains a user name or a password"),
         ],
     )
     def test_what_is_refused_is_not_repeated(
@@ -405,7 +405,7 @@ class TestSecrets:
         ({"url": "http://{text}/"}, "not one of http or https"),
         ({"url": "http://x:port/"}, "cannot be read"),
         ({"url": "http://x/", "body": "{"}, "the body is not valid JSON"),
-        ({"url": "http://x/", "body": '{"k": {size}}'}, "unknown place to fill 'size'"),
+        ({"url": "http://x/", "body": '{"k": {size}}'}, "unknown placeholder 'size'"),
         ({"url": "http://x/", "body": '{"k": {k}}'}, "neither {text} nor {vector}"),
         ({"url": "http://x/", "body": '{"v": {vector}, "t": {text}}'}, "both {text} and {vector}"),
         ({"url": "http://x/", "method": "GET"}, "neither {text} nor {vector}"),

@@ -102,7 +102,7 @@ def says_first(first: bytes, then: bytes = b"", every: float = 0.05) -> Talk:
 )  # fmt: skip
 def test_a_service_that_drips_ends_with_the_time_limit(talk: Talk) -> None:
     with talking(talk) as port:
-        assert f"no answer within {TIMEOUT:g} s" in failure(f"http://127.0.0.1:{port}/")
+        assert f"no response within {TIMEOUT:g} s" in failure(f"http://127.0.0.1:{port}/")
 
 
 def test_a_request_that_is_not_taken_ends_too() -> None:
@@ -114,13 +114,13 @@ def test_a_request_that_is_not_taken_ends_too() -> None:
 
     with talking(small) as port:
         url = f"http://127.0.0.1:{port}/"
-        assert "no answer within" in failure(url, ["x" * 12_000_000], body='{"q": "{text}"}')
+        assert "no response within" in failure(url, ["x" * 12_000_000], body='{"q": "{text}"}')
 
 
 def test_a_handshake_that_drips_ends_too() -> None:
     """A TLS record of 16 KB, byte by byte."""
     with talking(says_first(b"\x16\x03\x03\x40\x00", b"\x02")) as port:
-        assert "no answer within" in failure(f"https://127.0.0.1:{port}/")
+        assert "no response within" in failure(f"https://127.0.0.1:{port}/")
 
 
 def test_all_addresses_share_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -137,14 +137,14 @@ def test_all_addresses_share_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
         waiting.append(one)
     place = (socket.AF_INET, socket.SOCK_STREAM, 6, "", full.getsockname())
     monkeypatch.setattr(web.socket, "getaddrinfo", lambda *_: [place] * 20)
-    assert "no answer within" in failure("http://many.example/")
+    assert "no response within" in failure("http://many.example/")
     for one in (*waiting, full):
         one.close()
 
 
 def test_a_lookup_that_hangs_ends_too(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(web.socket, "getaddrinfo", lambda *_: sleep(2.0))
-    assert "no answer within" in failure("http://slow.example/")
+    assert "no response within" in failure("http://slow.example/")
 
 
 def test_each_retry_has_the_time_anew() -> None:

@@ -84,9 +84,9 @@ def test_codes_by_the_size_of_the_corpus(capfd: pytest.CaptureFixture[str]) -> N
 @pytest.mark.parametrize(
     ("name", "params", "message"),
     [
-        ("faiss-ivf", {"nlist": 801}, "nlist is 801 and the corpus holds 800 vectors; expected at most 800 lists"),
+        ("faiss-ivf", {"nlist": 801}, "nlist is 801 but the corpus has 800 vectors; expected at most 800 lists"),
         ("faiss-ivfpq", {"m": 5}, "m is 5, which does not divide 32 dimensions; expected a divisor, such as 2, 4, 8"),
-        ("faiss-ivfpq", {"bits": 10}, "bits is 10: 1,024 codes a part, and the corpus holds 800 vectors"),
+        ("faiss-ivfpq", {"bits": 10}, "bits is 10: 1,024 codes per part, but the corpus has 800 vectors"),
         ("faiss-ivfpq", {"bits": 13}, "bits is 13; expected 12 or less"),
         ("faiss-hnsw", {"m": 1}, "m is 1; expected 2 or more"),
         ("faiss-hnsw", {"m": 8.5}, "m is 8.5; expected a whole number"),

@@ -65,7 +65,7 @@ def test_its_folder_is_there_while_it_is_open(tmp_path: Path) -> None:
     ("params", "message"),
     [
         ({"index": "ivf_pq", "sub_vectors": 5}, "sub_vectors is 5, which does not divide 32 dimensions"),
-        ({"partitions": 601}, "partitions is 601 and the corpus holds 600 vectors; expected at most 600 lists"),
+        ({"partitions": 601}, "partitions is 601 but the corpus has 600 vectors; expected at most 600 lists"),
         ({"index": "hnsw"}, "unknown value of index: 'hnsw'"),
     ],
 )

@@ -257,7 +257,7 @@ FAULTS: dict[str, tuple[dict[str, Any], type[RankjuryError], str]] = {
         DataError,
         r"only in reference \(q\) and 1 id is",
     ),
-    "ids of one": ({"reference_ids": NAMES}, DataError, "texts comes without ids"),
+    "ids of one": ({"reference_ids": NAMES}, DataError, "texts has no ids"),
     "ids twice over": (
         {"reference": rankjury.Vectors(pl.Series(NAMES), REFERENCE.copy()), "ids": NAMES, "reference_ids": NAMES},
         UsageError,

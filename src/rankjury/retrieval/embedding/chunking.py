@@ -1,7 +1,7 @@
 """Chunking: the fields of an item that are embedded, and their windows: ``title``, ``title+bullets/300+50``.
 
-Before the slash are the fields, joined by a newline; after it the number of tokens of a window and of its overlap with
-the next. A token is a word (separated by white space), unless the model has a method ``token_spans``.
+The fields are before the slash, joined by a newline; after it are the number of tokens of a window and of its overlap
+with the next. A token is a word (separated by white space), unless the model has a method ``token_spans``.
 """
 
 import re
@@ -23,7 +23,7 @@ _WORD = re.compile(r"\S+")
 
 @dataclass(frozen=True)
 class Chunking:
-    """Fields and windows of a chunking; without a window texts stay whole."""
+    """Fields and windows of a chunking; without a window, texts are not split."""
 
     fields: tuple[str, ...]
     window: int | None = None
@@ -46,7 +46,7 @@ class Chunking:
         return "+".join(self.fields) + windows + (f"+{self.overlap}" if self.overlap else "")
 
     def windows(self, tokens: int) -> Iterator[tuple[int, int]]:
-        """Yield the first and the end token of each window of a text; no window lies within another."""
+        """Yield the first and the last + 1 token of each window of a text; no window is contained in another."""
         size = self.window or max(tokens, 1)
         for start in range(0, max(tokens, 1), size - self.overlap):
             yield start, min(start + size, tokens)
@@ -82,7 +82,7 @@ def find_tokenizer(model: object) -> Tokenizer:
 
 @dataclass(frozen=True, eq=False)
 class Chunks:
-    """Chunks of texts, those of an item together: ``ITEM#0``, ``ITEM#1`` …"""
+    """Chunks of texts, grouped by item: ``ITEM#0``, ``ITEM#1`` …"""
 
     ids: pl.Series
     texts: pl.Series
@@ -91,7 +91,7 @@ class Chunks:
     starts: Ints
     """The first token of the window within the item's text."""
     ends: Ints
-    """The one past its last."""
+    """The last token of the window + 1."""
     items: pl.Series
     """Ids of the items with text, in their order."""
     chunking: Chunking
@@ -149,7 +149,7 @@ def chunk_corpus(corpus: Corpus, chunking: Chunking, tokens: Tokenizer = WORDS) 
 
 
 def _pieces(text: str, spans: Spans, chunking: Chunking) -> Iterator[tuple[int, int, str]]:
-    """Yield each window with its text, up to the next token, so that no character is lost between windows."""
+    """Yield each window with its text, up to the next token, so that no character between windows is lost."""
     for start, end in chunking.windows(len(spans)):
         first = spans[start][0] if start else 0
         piece = text[first : spans[end][0] if end < len(spans) else len(text)].strip()

@@ -59,7 +59,7 @@ def read_corpus(
             if name not in frame.columns:
                 raise UnknownName("column", name, frame.columns, where=source.name)
         if not columns:
-            raise UsageError("no column of texts was named", expected="something like title,abstract")
+            raise UsageError("no text column was given", expected="something like title,abstract")
         ids = names_of(frame[chosen], source.name)
         if ids.is_duplicated().any():
             twice = ids.filter(ids.is_duplicated()).unique(maintain_order=True)
@@ -75,7 +75,7 @@ def read_corpus(
                 f"no text in {', '.join(columns)} for {listed(skipped)}",
                 where=source.name,
                 expected="one text per row",
-                hint="Leave them out with --empty skip." if filled.any() else None,
+                hint="Omit them with --empty skip." if filled.any() else None,
             )
         return replace(corpus, ids=ids.filter(filled), texts=texts.filter(filled), skipped=skipped.to_list())
 
@@ -102,7 +102,7 @@ def _find_id_column(names: Sequence[str], texts: Sequence[str], where: str) -> s
         try:
             return find_id_column([name for name in names if name not in texts], "query", where)
         except DataError:
-            error.hint = "Name the column of ids with --id."
+            error.hint = "Give the id column with --id."
             raise error from None
 
 
@@ -111,6 +111,6 @@ def _table(source: Source) -> pl.DataFrame:
     if suffix == ".txt" and is_query_lines(source):
         return pl.DataFrame([fields for _, fields in query_lines(source)], infer_schema_length=None)
     if suffix not in (*TABLE_SUFFIXES, ".json", ".txt"):
-        problem = f"cannot tell from the name {source.name!r} how the texts are stored"
-        raise UsageError(problem, expected=f"a suffix among {', '.join((*TABLE_SUFFIXES, '.json', '.txt'))}")
+        problem = f"unknown text format of {source.name!r}"
+        raise UsageError(problem, expected=f"one of the suffixes {', '.join((*TABLE_SUFFIXES, '.json', '.txt'))}")
     return read_table(source)

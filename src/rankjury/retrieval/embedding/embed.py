@@ -1,6 +1,6 @@
 """Embedding of a corpus by a model, batch by batch, each batch checked; and the lookup of models by name.
 
-A name is one of the registry (``wordllama``), the folder of a sentence-transformers model, or ``module:function``.
+A name is registered (``wordllama``), the folder of a sentence-transformers model, or ``module:function``.
 Nothing is ever downloaded.
 """
 
@@ -102,7 +102,7 @@ def find_model(name: str) -> Embedder:
     if is_function_name(name):
         return load_function_model(name)
     raise UsageError(
-        f"no model is called {name!r}, and no folder is there by that name",
+        f"no model or folder is called {name!r}",
         expected=f"{', '.join(MODELS.names())}, the folder of a sentence-transformers model, or module:function",
-        hint="rankjury downloads nothing: fetch the model first, and name its folder.",
+        hint="rankjury downloads nothing: download the model first, and give its folder.",
     )

@@ -91,7 +91,7 @@ def open_row_cache(folder: Path, settings: Mapping[str, Any]) -> Iterator[RowCac
         raise _cannot(error, folder) from error
     with opened as file:
         if lock_file(file.fileno()) is False:
-            raise UsageError("another run is making the same output", where=str(folder))
+            raise UsageError("another process is writing the same output", where=str(folder))
         try:
             if not resumed:
                 file.truncate(0)
@@ -105,7 +105,7 @@ def open_row_cache(folder: Path, settings: Mapping[str, Any]) -> Iterator[RowCac
 
 
 def _cannot(error: OSError, folder: Path) -> DataError:
-    return DataError(f"cannot keep what is finished: {error.strerror or error}", where=str(folder))
+    return DataError(f"cannot store finished batches: {error.strerror or error}", where=str(folder))
 
 
 _OF_MODEL = {
@@ -171,7 +171,7 @@ def embed_to_file(
         return EmbeddedFile(output, metadata, anew=False)
     settings = {name: record[name] for name in ("model", "model_version", "corpus_sha256")}
     if isinstance(model, FunctionModel):
-        settings["code"] = model.code  # also where its declared version stayed the same
+        settings["code"] = model.code  # even if its declared version is unchanged
     with open_row_cache(cache_folder(output), settings) as rows:
         vectors = embed(corpus, model, batch_size=batch_size, rows=rows, progress=progress)
         return _write(output, choices.applied(vectors), record, dtype)
@@ -202,9 +202,9 @@ def _existing_metadata(output: Path, wanted: dict[str, Any]) -> dict[str, Any] |
     if not exists(output):
         return None
     found = read_metadata(output)
-    hint = "Vectors are never written over: choose another name with -o."
+    hint = "Vector files are never overwritten: choose another name with -o."
     if found is None:
-        raise UsageError("the file is there, and does not say how it was made", where=str(output), hint=hint)
+        raise UsageError("the file already exists, without a record of how it was made", where=str(output), hint=hint)
     changes = []
     for name, shown in _SETTINGS.items():
         values = found.get(name), wanted.get(name)
@@ -213,7 +213,9 @@ def _existing_metadata(output: Path, wanted: dict[str, Any]) -> dict[str, Any] |
         if earlier != now:
             changes.append(f"{shown} {_short(values[0])}, now {_short(values[1])}")
     if changes:
-        raise UsageError(f"the file is there, made otherwise: {'; '.join(changes)}", where=str(output), hint=hint)
+        raise UsageError(
+            f"the file already exists, made differently: {'; '.join(changes)}", where=str(output), hint=hint
+        )
     return found
 
 

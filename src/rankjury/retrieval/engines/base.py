@@ -1,4 +1,4 @@
-"""The interface of vector indexes: ``Engine``, the registry ``ENGINES``, and what engines share.
+"""Interface of vector indexes: ``Engine``, the registry ``ENGINES``, and shared helpers.
 
 An engine is created for a metric, built from a corpus, searched and closed. A search returns rows of the corpus, best
 first, with scores where higher is more similar: the cosine, the inner product, or the negative distance (l2).
@@ -35,9 +35,9 @@ from rankjury.retrieval.knn.similarity import Singles
 _ROWS_AT_ONCE = 1 << 14
 _SHORTEST = 1e-150
 
-DEGREE = Param(16, "neighbours of a vector in the graph", min=2)
-BUILD_WIDTH = Param(200, "how many it chooses these from", min=1)
-SEARCH_WIDTH = Param(64, "how many a query keeps in view", min=1, monotonic_recall=True)
+DEGREE = Param(16, "neighbours of each vector in the graph", min=2)
+BUILD_WIDTH = Param(200, "candidates for these neighbours while building", min=1)
+SEARCH_WIDTH = Param(64, "candidates of a search", min=1, monotonic_recall=True)
 """Parameters of engines that search a graph: its edges, and the candidates while it is built and searched."""
 
 
@@ -91,9 +91,9 @@ class Engine(ABC):
     libraries: ClassVar[tuple[str, ...]] = ()
     """The modules it imports beyond rankjury's dependencies; the first is ``self._library``."""
     package: ClassVar[str] = ""
-    """The distribution on PyPI whose version ``metadata`` records."""
+    """The PyPI package whose version ``metadata`` records."""
     open_params: ClassVar[Mapping[str, Param]] = {}
-    """Where it is and how to connect: a URL, a folder."""
+    """Connection parameters: a URL, a folder."""
     build_params: ClassVar[Mapping[str, Param]] = {}
     search_params: ClassVar[Mapping[str, Param]] = {}
     metrics: ClassVar[tuple[str, ...]] = ("cosine", "ip", "l2")
@@ -112,7 +112,7 @@ class Engine(ABC):
     has_scores: bool = True
     """Whether scores are similarities; otherwise they only give the order."""
     one_request_per_query: ClassVar[bool] = False
-    """Whether each query is a request of its own, which may fail while others succeed."""
+    """Whether each query is a separate request, which may fail while others succeed."""
 
     def __init__(self, metric: str = "cosine", settings: Params | None = None) -> None:
         if metric not in self.metrics:
@@ -125,7 +125,7 @@ class Engine(ABC):
         self._items = self._dimensions = 0
         self._attributes: pl.DataFrame | None = None
         self._build_values: dict[str, Setting] = {}
-        """The build parameters in force."""
+        """The build parameters in use."""
         self._search_values: dict[tuple[Any, ...], dict[str, Setting]] = {}
         self._copies: list[Self] = []
 
@@ -136,7 +136,7 @@ class Engine(ABC):
 
     @classmethod
     def holds_corpus(cls, settings: Params) -> bool:
-        """Return whether these settings name an existing index, whose vectors ``stored_vectors`` reads."""
+        """Return whether these settings name an existing index, whose vectors are read by ``stored_vectors``."""
         return False
 
     def import_library(self, module: str) -> Any:
@@ -179,7 +179,7 @@ class Engine(ABC):
         progress.update("Building", len(converted), len(converted))
 
     def _resolve(self, values: dict[str, Setting], items: int, dimensions: int) -> dict[str, Setting]:
-        """Return the build parameters in force: those left to the corpus are chosen, those without effect dropped."""
+        """Return the final build parameters: automatic ones are chosen for the corpus, those without effect dropped."""
         return values
 
     @abstractmethod
@@ -246,7 +246,7 @@ class Engine(ABC):
         return pad_neighbours(*self._search(queries, depth, params, filter, exact), k)
 
     def _depth(self, k: int) -> int:
-        """Return how many items ``_search`` is asked for."""
+        """Return how many items to request from ``_search``."""
         return min(k, self._items)
 
     @abstractmethod
@@ -328,14 +328,14 @@ ENGINES = _Engines("engine", home="rankjury.retrieval.engines", group="rankjury.
 class FileEngine(Engine):
     """Base class of engines that store files: in a folder that is created by a build and removed by ``close``."""
 
-    open_params: ClassVar = {"folder": Param("", "where its files are while it is open; empty: a temporary folder")}
+    open_params: ClassVar = {"folder": Param("", "folder of its files while it is open; empty: a temporary folder")}
 
     def __init__(self, metric: str = "cosine", settings: Params | None = None) -> None:
         super().__init__(metric, settings)
         self._folder: TemporaryFolder | None = None
 
     def _new_folder(self) -> Path:
-        """Return a new folder of this engine, after closing what an earlier build made."""
+        """Return a new folder of this engine, after closing that of an earlier build."""
         self.close()
         parent = str(self.settings["folder"])
         if parent and not isdir(parent):
@@ -449,14 +449,14 @@ class SettingLock:
 def resolve_lists(items: int, given: int, name: str, default: int | None = None) -> int:
     """Return the number of lists: ``given``, else ``default``, else about 4·√n with enough vectors in each."""
     if given > max(items, 1):
-        found = f"{name} is {given:,} and the corpus holds {items:,} vectors"
+        found = f"{name} is {given:,} but the corpus has {items:,} vectors"
         raise ImpossibleSetting(found, expected=f"at most {items:,} lists")
     # FAISS warns below 39 training vectors per list.
     return given or default or max(1, min(round(4 * items**0.5), items // 39))
 
 
 def resolve_parts(dimensions: int, given: int, name: str, numbers: int) -> int:
-    """Return into how many parts a vector is cut: ``given``, else the most that have ``numbers`` numbers or more."""
+    """Return into how many parts a vector is split: ``given``, else the most that have ``numbers`` numbers or more."""
     divisors = [parts for parts in range(1, dimensions + 1) if dimensions % parts == 0]
     if given and given not in divisors:
         near = sorted(sorted(divisors, key=lambda parts: abs(parts - given))[:3])

@@ -18,7 +18,7 @@ from rankjury.retrieval.knn.similarity import METRICS
 class Exact(Engine):
     """The ground truth for other engines: float64 scores, ties by id, the same for any number of threads."""
 
-    description = "rankjury's own, for the truth: every query against every item (faiss-flat shows what that costs)"
+    description = "rankjury's exact search, the ground truth: every query against every item (faiss-flat is faster)"
     metrics = tuple(METRICS)
     approximate = False
     exact_mode = True

@@ -24,7 +24,7 @@ from rankjury.retrieval.engines.base import (
     resolve_parts,
 )
 
-_NLIST = Param(0, "lists; 0: about 4·√N, fewer where the corpus is small", min=0)
+_NLIST = Param(0, "number of lists; 0: about 4·√N, fewer for small corpora", min=0)
 
 
 class _Faiss(Engine):
@@ -124,7 +124,7 @@ class FaissFlat(_Faiss):
 class _Lists(_Faiss):
     """Vectors in lists around centroids; a query looks into the lists with the nearest centroids."""
 
-    search_params: ClassVar = {"nprobe": Param(8, "lists that a query looks into", min=1, monotonic_recall=True)}
+    search_params: ClassVar = {"nprobe": Param(8, "lists searched per query", min=1, monotonic_recall=True)}
 
     def _resolve(self, values: dict[str, Setting], items: int, dimensions: int) -> dict[str, Setting]:
         return {**values, "nlist": resolve_lists(items, int(values["nlist"]), "nlist")}
@@ -138,7 +138,7 @@ class _Lists(_Faiss):
 class FaissIvf(_Lists):
     """Inverted lists of whole vectors; exact when all lists are searched."""
 
-    description = "FAISS IVF: vectors in lists, a query looks into some"
+    description = "FAISS IVF: inverted lists, some of which are searched"
     build_params: ClassVar = {"nlist": _NLIST}
     exact_mode = True
 
@@ -155,7 +155,7 @@ class FaissIvf(_Lists):
 class FaissHnsw(_Faiss):
     """A graph of near neighbours; its stored vectors can also be searched one by one."""
 
-    description = "FAISS HNSW: a graph of near neighbours"
+    description = "FAISS HNSW: a graph of nearest neighbours"
     build_params: ClassVar = {"m": replace(DEGREE, default=32), "ef_construction": replace(BUILD_WIDTH, default=40)}
     search_params: ClassVar = {"ef_search": SEARCH_WIDTH}
     exact_mode = True
@@ -178,19 +178,19 @@ class FaissHnsw(_Faiss):
 class FaissIvfPq(_Lists):
     """Inverted lists of product-quantised vectors: small, and never exact."""
 
-    description = "FAISS IVF-PQ: vectors in lists, kept as short codes"
+    description = "FAISS IVF-PQ: inverted lists of product-quantized vectors"
     build_params: ClassVar = {
         "nlist": _NLIST,
-        "m": Param(0, "parts that a vector is cut into, a code each; 0: of about four numbers", min=0),
-        "bits": Param(0, "bits of a code; 0: eight, fewer where the corpus is small", min=0, max=12),
+        "m": Param(0, "number of parts (codes) per vector; 0: parts of about four numbers", min=0),
+        "bits": Param(0, "bits per code; 0: eight, fewer for small corpora", min=0, max=12),
     }
 
     def _resolve(self, values: dict[str, Setting], items: int, dimensions: int) -> dict[str, Setting]:
         parts = resolve_parts(dimensions, int(values["m"]), "m", numbers=4)
         bits = int(values["bits"])
         if bits and 2**bits > items:
-            found = f"bits is {bits}: {2**bits:,} codes a part, and the corpus holds {items:,} vectors"
-            raise ImpossibleSetting(found, expected="no more codes than vectors; 0 chooses")
+            found = f"bits is {bits}: {2**bits:,} codes per part, but the corpus has {items:,} vectors"
+            raise ImpossibleSetting(found, expected="at most as many codes as vectors; 0: automatic")
         bits = bits or min(8, max(1, (items // 4).bit_length() - 1))  # at least four vectors per code
         return {**super()._resolve(values, items, dimensions), "m": parts, "bits": bits}
 

@@ -24,12 +24,12 @@ from rankjury.retrieval.knn.similarity import Singles
 
 @ENGINES.register("hnswlib")
 class Hnswlib(Engine):
-    """The search width is stored in the index, so searches with different widths wait for each other.
+    """The search width is stored in the index, so searches with different widths are serialized.
 
     A filter is a Python function that the library calls for every item it visits.
     """
 
-    description = "hnswlib: a graph of near neighbours"
+    description = "hnswlib: a graph of nearest neighbours (HNSW)"
     extra = "engines"
     libraries = ("hnswlib",)
     package = "hnswlib"
@@ -58,7 +58,7 @@ class Hnswlib(Engine):
         with self._width_lock.at(int(params["ef_search"]), self._index.set_ef):
             try:
                 return self._query(queries, k, passing)
-            except RuntimeError:  # a query reaches fewer than k items, and the library returns all or nothing
+            except RuntimeError:  # fewer than k items are reachable for a query, and the library returns all or nothing
                 return stack_rows([self._query_most(query[None, :], k, passing) for query in queries], k)
 
     def _query(self, queries: Singles, k: int, passing: frozenset[int] | None) -> tuple[Ints, Floats]:
@@ -66,13 +66,13 @@ class Hnswlib(Engine):
             return np.empty((len(queries), 0), np.int64), np.empty((len(queries), 0))
         if passing is None:
             rows, distances = self._index.knn_query(queries, k)
-        else:  # with more threads, they would wait for each other at the filter
+        else:  # more threads would block each other in the filter
             rows, distances = self._index.knn_query(queries, k, num_threads=1, filter=passing.__contains__)
         distances = distances.astype(np.float64)
         return rows.astype(np.int64), (0.0 - np.sqrt(distances)) if self.metric == "l2" else 1.0 - distances
 
     def _query_most(self, query: Singles, k: int, passing: frozenset[int] | None) -> tuple[Ints, Floats]:
-        """Return as many items for one query as the library can, by binary search for their number."""
+        """Return as many items for one query as the library can find, by binary search for their number."""
         best: tuple[Ints, Floats] = np.empty(0, np.int64), np.empty(0)
         low, high = 0, k
         while low < high:

@@ -23,21 +23,21 @@ class LanceDB(FileEngine):
     The library's cosine distance has different scales for different kinds of index.
     """
 
-    description = "LanceDB: vectors in files, in lists or graphs"
+    description = "LanceDB: vectors in files, with inverted lists or graphs"
     extra = "engines"
     libraries = ("lancedb", "pyarrow")
     package = "lancedb"
     build_params: ClassVar = {
-        "index": Param("ivf_hnsw_sq", "the kind of index", choices=("ivf_hnsw_sq", "ivf_flat", "ivf_pq", "none")),
-        "partitions": Param(0, "lists, or graphs; 0: one for 4,096 vectors, or for 1,048,576", min=0),
-        "m": Param(20, "neighbours of a vector in a graph (ivf_hnsw_sq)", min=2),
-        "ef_construction": Param(300, "how many it chooses these from (ivf_hnsw_sq)", min=1),
-        "sub_vectors": Param(0, "codes of a vector (ivf_pq); 0: one for 16 or 8 numbers", min=0),
+        "index": Param("ivf_hnsw_sq", "kind of index", choices=("ivf_hnsw_sq", "ivf_flat", "ivf_pq", "none")),
+        "partitions": Param(0, "number of lists or graphs; 0: one per 4,096 or 1,048,576 vectors", min=0),
+        "m": Param(20, "neighbours of each vector in a graph (ivf_hnsw_sq)", min=2),
+        "ef_construction": Param(300, "candidates for these neighbours (ivf_hnsw_sq)", min=1),
+        "sub_vectors": Param(0, "codes per vector (ivf_pq); 0: one per 16 or 8 numbers", min=0),
     }
     search_params: ClassVar = {
-        "nprobes": Param(20, "lists or graphs that a query looks into", min=1, monotonic_recall=True),
-        "ef": Param(64, "how many a query keeps in view (ivf_hnsw_sq)", min=1, monotonic_recall=True),
-        "refine_factor": Param(0, "so many times k are scored anew with whole vectors", min=0, monotonic_recall=True),
+        "nprobes": Param(20, "lists or graphs searched per query", min=1, monotonic_recall=True),
+        "ef": Param(64, "candidates of a search (ivf_hnsw_sq)", min=1, monotonic_recall=True),
+        "refine_factor": Param(0, "rescore this multiple of k with full vectors", min=0, monotonic_recall=True),
     }
     exact_mode = True
     native_filter = True

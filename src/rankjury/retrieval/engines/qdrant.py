@@ -31,15 +31,15 @@ _PAUSE, _PAUSES = 0.1, 30
 class Qdrant(Engine):
     """Creates one collection and deletes it on close; other collections are never touched."""
 
-    description = "Qdrant: a graph of near neighbours, on a server"
+    description = "Qdrant: a graph of nearest neighbours (HNSW), on a server"
     extra = "engines"
     libraries = ("qdrant_client",)
     package = "qdrant-client"
     open_params: ClassVar = {
-        "url": Param("http://localhost:6333", f"where the server is; {_LOCAL}: the client's own brute force"),
-        "api_key": Param("", "the environment variable that holds the key: env:NAME, or NAME"),
-        "prefix": Param("rankjury", "how the names of its collections begin"),
-        "timeout": Param(60, "seconds that an answer may take", min=1),
+        "url": Param("http://localhost:6333", f"address of the server; {_LOCAL}: exact search of the client"),
+        "api_key": Param("", "the environment variable with the key: env:NAME, or NAME"),
+        "prefix": Param("rankjury", "prefix of its collection names"),
+        "timeout": Param(60, "seconds to wait for a response", min=1),
     }
     build_params: ClassVar = {"m": DEGREE, "ef_construct": replace(BUILD_WIDTH, default=100, min=4)}
     search_params: ClassVar = {"hnsw_ef": replace(SEARCH_WIDTH, default=128)}

@@ -19,14 +19,14 @@ from rankjury.retrieval.knn.select import MISSING
 class USearch(Engine):
     """The search width is stored in the index, so searches with different widths wait for each other."""
 
-    description = "USearch: a graph of near neighbours"
+    description = "USearch: a graph of nearest neighbours (HNSW)"
     extra = "engines"
     libraries = ("usearch.index",)
     package = "usearch"
     build_params: ClassVar = {
         "connectivity": DEGREE,
         "expansion_add": replace(BUILD_WIDTH, default=128),
-        "dtype": Param("f32", "numbers that it keeps: of 32 bits, or rounded", choices=("f32", "bf16", "f16")),
+        "dtype": Param("f32", "stored numbers: 32 bits, or rounded to 16", choices=("f32", "bf16", "f16")),
     }
     search_params: ClassVar = {"expansion_search": SEARCH_WIDTH}
     exact_mode = True

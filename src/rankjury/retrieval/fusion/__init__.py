@@ -1,1 +1,1 @@
-"""Fusion of rankings: ``align.fuse`` fuses once; ``align.Aligned`` makes it cheap to try many fusions."""
+"""Fusion of rankings: ``align.fuse`` fuses once; ``align.Aligned`` makes many fusions of the same rankings cheap."""

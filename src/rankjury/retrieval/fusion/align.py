@@ -1,4 +1,4 @@
-"""Alignment of rankings: a table of (query, item) pairs × lists, made once for any number of fusions.
+"""Alignment of rankings: a table of (query, item) pairs × lists, computed once for any number of fusions.
 
 Pairs are sorted by query and then by item, both ascending by id, so that a stable sort breaks ties by id. Queries and
 items are matched by name once; everything after that is arithmetic on arrays.
@@ -56,8 +56,8 @@ def _group_starts(query: Ints, queries: int) -> Ints:
 def descending(starts: Ints, values: Floats) -> Ints:
     """Return the rows of each segment in descending order of value; equal values keep their order.
 
-    Like ``ordering.order_rows``, but with a stable sort: where nearly all values may be tied and all rows are needed,
-    it is six times faster than sorting group by group.
+    Like ``ordering.order_rows``, but with a stable sort: if nearly all values may be tied and all rows are needed, it
+    is six times faster than sorting group by group.
     """
 
     def of_block(first: int, last: int) -> Ints:
@@ -78,7 +78,7 @@ class AlignedList:
     starts: Ints
     pair: Ints
     score: Floats
-    """Descending with the rank where the ranking has no scores."""
+    """Descending with the rank if the ranking has no scores."""
 
     def cut(self, depth: int, number: Ints) -> "AlignedList":
         """Return the first ``depth`` items of each query; ``number`` maps old pair numbers to new ones."""
@@ -99,7 +99,7 @@ class Aligned:
     """The item of each pair, as its number among the distinct items."""
     lists: tuple[AlignedList, ...]
     ranks: NDArray[np.int32]
-    """Lists × pairs; 0 where the list lacks the pair."""
+    """Lists × pairs; 0 if the list lacks the pair."""
     _cuts: dict[int, "Aligned"] = field(default_factory=dict, repr=False)
     _columns: dict[str, Floats] = field(default_factory=dict, repr=False)
 
@@ -157,7 +157,7 @@ class Aligned:
         Args:
             fusion: The method with its options.
             source: The name of the new ranking.
-            whole: Under rrf, rank items below the depth of every list too, with score 0.
+            whole: With rrf, also rank items below the depth of every list, with score 0.
         """
         fusion.weights_of(len(self.lists))  # checked before the work
         cut = self if fusion.depth is None else self.cut(fusion.depth)
@@ -187,7 +187,7 @@ class Aligned:
         return self._cuts[depth]
 
     def normalized(self, method: str) -> Floats:
-        """Return comparable scores, lists × pairs, 0 where the list lacks the pair; the last result is cached."""
+        """Return comparable scores, lists × pairs, 0 if the list lacks the pair; the last result is cached."""
         if method not in self._columns:
             columns = np.zeros(self.ranks.shape)
             for column, each in zip(columns, self.lists, strict=True):

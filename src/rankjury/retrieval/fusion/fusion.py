@@ -88,7 +88,7 @@ class FusionMethod:
     description: str
     function: Function
     normalise: str | None = None
-    """The default normalization of scores; None: only ranks count."""
+    """The default normalization of scores; None: only ranks are used."""
     has_c: bool = False
 
 
@@ -108,7 +108,7 @@ def method(name: str, *, normalise: str | None = None, has_c: bool = False) -> C
 
 @dataclass(frozen=True)
 class Fusion:
-    """A fusion method with all its options. Hashable; options that a method does not use have their defaults."""
+    """Fusion method with all its options. Hashable; options that a method does not use have their defaults."""
 
     method: str = "rrf"
     weights: tuple[float, ...] | None = None
@@ -116,7 +116,7 @@ class Fusion:
     c: float = DEFAULT_C
     """The constant of rrf, which adds weight / (c + rank)."""
     depth: int | None = None
-    """How many items of each list count; the others are treated as absent."""
+    """Number of used items per list; the others are treated as absent."""
     normalise: str | None = None
     """The normalization of scores, within each query of each list; None: the method's default."""
 
@@ -137,12 +137,12 @@ class Fusion:
 
     @check_arguments
     def weights_of(self, rankings: int) -> tuple[float, ...]:
-        """Return the weight of each of so many rankings."""
+        """Return the weight of each of ``rankings`` rankings."""
         if self.weights is None:
             return (1.0,) * rankings
         if len(self.weights) != rankings:
             found = f"{len(self.weights)} weights for {rankings} rankings"
-            raise UsageError(found, where=str(self), expected="one weight a ranking")
+            raise UsageError(found, where=str(self), expected="one weight per ranking")
         return self.weights
 
     def __str__(self) -> str:
@@ -179,7 +179,7 @@ def _check_weights(weights: tuple[float, ...]) -> tuple[float, ...]:
         if not isfinite(weight) or weight < 0:
             raise UsageError(f"a weight of {weight:g}", expected="finite numbers from 0")
     if not any(given):
-        raise UsageError("no weight is above 0", expected="at least one ranking that counts")
+        raise UsageError("no weight is above 0", expected="at least one")
     return tuple(abs(weight) for weight in given)
 
 

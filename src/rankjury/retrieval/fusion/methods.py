@@ -1,8 +1,8 @@
 """Fusion methods: functions of aligned rankings that return one score per (query, item) pair.
 
-Sums have twice the digits of a float, so that ties on paper are ties here: 1/63 + 1/84 and 1/72 + 1/72 are the same
-number, as are 0.1/61 + 0.2/61 and 0.3/61. Added as floats they may differ in the last digit, and the id would not break
-the tie. Such a number is stored as a complex: ``real`` is its float, ``imag`` the rounding error. After T. J. Dekker, A
+Sums have twice the digits of a float, so that exact ties remain ties: 1/63 + 1/84 and 1/72 + 1/72 are the same number,
+as are 0.1/61 + 0.2/61 and 0.3/61. Added as floats they may differ in the last digit, and the id would not break the
+tie. Such a number is stored as a complex: ``real`` is its float, ``imag`` the rounding error. After T. J. Dekker, A
 floating-point technique for extending the available precision, Numerische Mathematik 18, 1971.
 """
 
@@ -67,7 +67,7 @@ def totals(rows: int, columns: Sequence[Callable[[slice], Precise]]) -> Precise:
 
     def of_block(first: int, last: int) -> Precise:
         terms = np.stack([column(slice(first, last)) for column in columns], axis=1)
-        if len(columns) > 2:  # two can be added either way round
+        if len(columns) > 2:  # the order of two does not matter
             terms.sort(axis=1)
         total = terms[:, 0]
         with np.errstate(over="ignore", invalid="ignore"):
@@ -113,7 +113,7 @@ def _split(number: Floats | np.float64) -> tuple[Floats | np.float64, Floats | n
 
 
 _CELLS = 1 << 18
-"""Limit for the table of items × items in memory."""
+"""Maximum cells of the items × items table in memory."""
 
 
 @method("rrf", has_c=True)
@@ -171,7 +171,7 @@ def combmax(aligned: Aligned, fusion: Fusion) -> Floats:
 
 @method("borda")
 def borda(aligned: Aligned, fusion: Fusion) -> Floats:
-    """Borda count: of n candidates, rank r gets n − r + 1 points; those a list lacks share its other points evenly.
+    """Borda count: of n candidates, rank r gets n − r + 1 points; candidates missing in a list share its other points.
 
     A list without the query gives no points. Source: Aslam and Montague, Models for metasearch, SIGIR 2001.
     """
@@ -187,11 +187,11 @@ def borda(aligned: Aligned, fusion: Fusion) -> Floats:
 
 @method("condorcet")
 def condorcet(aligned: Aligned, fusion: Fusion) -> Floats:
-    """Copeland's count: how many of the query's items it beats, by a majority of the lists' weights.
+    """Copeland's method: the number of the query's items that an item beats, by a majority of the lists' weights.
 
-    A list votes for the item that it ranks higher, and for an item that it has against one that it lacks; between two
-    that it lacks it does not vote. Source: Montague and Aslam, Condorcet fusion for improved retrieval, CIKM 2002, who
-    sort by the majority; with cyclic majorities that order depends on where the sort begins, a count does not.
+    A list votes for the item that it ranks higher, and for an item that it contains against a missing one, but not
+    between two missing ones. Source: Montague and Aslam, Condorcet fusion for improved retrieval, CIKM 2002, who sort
+    by the majority; with cyclic majorities that order depends on the start of the sort, a count does not.
     """
     votes = _whole_votes(fusion.weights_of(len(aligned.lists)))
 
@@ -214,7 +214,7 @@ def _whole_votes(weights: Sequence[float]) -> list[int]:
 
 
 def _wins(ranks: NDArray[np.int32], votes: Sequence[int]) -> Floats:
-    """Return how many others each item of a query beats."""
+    """Return the number of others that each item of a query beats."""
     items = ranks.shape[1]
     places = np.where(ranks == 0, items + 1, ranks).astype(np.min_scalar_type(-items - 2))
     narrowest = np.min_scalar_type(-sum(votes) - 1)
@@ -230,7 +230,7 @@ def _wins(ranks: NDArray[np.int32], votes: Sequence[int]) -> Floats:
 
 
 def _places(aligned: Aligned) -> Floats:
-    """Return all ranks that occur, from 1."""
+    """Return all existing ranks, from 1."""
     return np.arange(1, int(aligned.ranks.max(initial=0)) + 1, dtype=np.float64)
 
 

@@ -1,4 +1,4 @@
-"""Tuning of fusion weights, and whether the best are better on queries that they were not chosen on."""
+"""Tuning of fusion weights, with cross-validation of whether the best weights are better on held-out queries."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -23,31 +23,31 @@ from rankjury.stats.resampling import Keys, Resampling, query_keys
 
 TUNING_SCHEMA = "rankjury.tuning/1"
 CONSTANTS = (60.0, 5.0, 10.0, 20.0, 40.0, 100.0)
-"""Tried for c; the first is the default."""
+"""Values tried for c; the first is the default."""
 _STEPS = (20, 10, 5, 4, 3, 2, 1)
 _MAX_SETTINGS = 1_000
 _SAME = 12
-"""Decimals to which two means are the same."""
+"""Decimals to which equal means must agree."""
 
 
 @dataclass(frozen=True)
 class Tuning:
-    """The best setting, evaluated on the queries it was chosen on and on others, and compared with equal weights."""
+    """The best setting, its values in sample and on held-out queries, and the comparison with equal weights."""
 
     systems: tuple[str, ...]
     measure: str
     best: Fusion
     equal: Fusion
     chosen: tuple[Fusion, ...]
-    """By each fold, on the queries of all others."""
+    """The setting chosen in each fold, from the queries of all other folds."""
     tried: int
     in_sample: Estimate
     held_out: Estimate
     with_equal: Estimate
     alone: dict[str, Estimate]
-    """Each system by itself."""
+    """Each system on its own."""
     with_current: Estimate | None
-    """With the weights that are in use, where they are known."""
+    """With the current weights, if known."""
     current: Fusion | None
     comparison: Comparison
     """Held-out values compared with equal weights."""
@@ -55,7 +55,7 @@ class Tuning:
 
     @property
     def better(self) -> bool:
-        """Whether tuned weights were shown to be better than equal ones, on queries they were not chosen on."""
+        """Whether tuned weights are significantly better than equal ones on held-out queries."""
         return self.comparison.gain > 0 and self.comparison.is_significant(self.resampling.level)
 
     @property
@@ -64,7 +64,7 @@ class Tuning:
             return "tuned weights are better than equal weights on held-out queries"
         if self.comparison.gain < 0 and self.comparison.is_significant(self.resampling.level):
             return "tuned weights are worse than equal weights on held-out queries: keep equal weights"
-        simplest = "equal weights" if self.with_current is None else "equal weights, or those in use"
+        simplest = "equal weights" if self.with_current is None else "equal weights, or the current ones"
         return f"tuned weights are not shown to be better than equal weights: keep {simplest}"
 
     @property
@@ -83,11 +83,11 @@ class Tuning:
 
     @property
     def remark(self) -> str:
-        """A note on a system that is better by itself than all with equal weights; empty if there is none."""
+        """Note on a system that is better alone than the fusion with equal weights; empty if there is none."""
         sign = -1 if self.comparison.lower_is_better else 1
         name, best = max(self.alone.items(), key=lambda system: sign * system[1].mean)
         better = sign * best.mean > sign * self.with_equal.mean
-        return f"{name} alone does better than all with equal weights" if better else ""
+        return f"{name} alone is better than the fusion with equal weights" if better else ""
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -132,11 +132,11 @@ def tune(
     resampling: Resampling | None = None,
     progress: Progress = NO_PROGRESS,
 ) -> Tuning:
-    """Try weights (and c) and choose those under which the measure is best; cross-validated over queries.
+    """Try weights (and c) and choose those with the best value of the measure; cross-validated over queries.
 
     Each query is scored with the setting that is best on the queries of the other folds: the mean of these is the
-    held-out estimate. The fold of a query is determined by the seed and its id. ``current`` is the setting in use.
-    ``whole``: items below the depth of every list are ranked too, as a plan does for a closed set.
+    held-out estimate. The fold of a query is determined by the seed and its id. ``current`` is the current setting.
+    ``whole``: items below the depth of every list are ranked as well, as in a plan for a closed set.
     """
     resampling = resampling or Resampling()
     names = tuple(rankings)
@@ -196,14 +196,14 @@ def settings_of(
     if not tried_constants:
         raise UsageError("no value of c to try", expected="one or more")
     most = _MAX_SETTINGS // len(tried_constants)
-    # Equal weights are one more, where the parts cannot be dealt out evenly.
+    # Equal weights are an additional setting if the parts cannot be divided evenly.
     parts = next((n for n in _STEPS if comb(n + systems - 1, systems - 1) + (n % systems > 0) <= most), None)
     if parts is None:
         raise UsageError(
             f"{len(tried_constants):,} values of c", expected=f"at most {_MAX_SETTINGS // (systems + 1)} to try"
         )
     grid = {(1 / systems,) * systems: 0.0}
-    for bars in combinations(range(parts + systems - 1), systems - 1):  # all ways to deal out equal parts of 1
+    for bars in combinations(range(parts + systems - 1), systems - 1):  # all ways to divide 1 into equal parts
         edges = (-1, *bars, parts + systems - 1)
         weights = tuple((high - low - 1) / parts for low, high in pairwise(edges))
         distance = sum(abs(weight - 1 / systems) for weight in weights)
@@ -216,7 +216,7 @@ def settings_of(
 
 
 def _folds(keys: Keys, folds: int) -> Ints:
-    """Return the fold of each query: dealt out in the order of their keys, so that folds are even."""
+    """Return the fold of each query: assigned in the order of their keys, so that folds are of equal size."""
     queries = keys.size
     if not 2 <= folds <= queries or queries - -(-queries // folds) < 2:
         raise UsageError(
@@ -228,7 +228,7 @@ def _folds(keys: Keys, folds: int) -> Ints:
 
 
 def _best(values: Floats) -> int:
-    """Return the setting with the highest mean over the queries where it is defined; the first of equal ones."""
+    """Return the setting with the highest mean over the queries where it is defined; the first of ties."""
     defined = ~np.isnan(values)
     counts = np.maximum(defined.sum(axis=0), 1)
     means = np.where(defined, values, 0.0).sum(axis=0) / counts

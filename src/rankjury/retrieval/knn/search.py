@@ -1,8 +1,8 @@
-"""Exact nearest neighbours: the k items most similar to each query, equal scores by id.
+"""Exact nearest neighbours: the k items most similar to each query, ties by id.
 
-Tiles of 32-bit products tell which items can be among the k; only those are scored, in float64 (``similarity``). Where
-the products do not decide which is the last of the k, all candidates are scored. So the order is the same for any tile
-size and number of threads, and memory holds no more than a tile.
+Tiles of 32-bit products determine which items can be among the k; only those are scored, in float64 (``similarity``).
+If the products do not decide which is the last of the k, all candidates are scored. So the order is the same for any
+tile size and number of threads, and only one tile is in memory.
 """
 
 from collections import deque
@@ -31,7 +31,7 @@ class LeftOut:
 
     @classmethod
     def own(cls, own: Ints, n_items: int) -> "LeftOut":
-        """Exclude one item of each query, the query itself; none where it is negative."""
+        """Exclude one item of each query, the query itself; none if it is negative."""
         has = own >= 0
         return cls(np.concatenate(([0], np.cumsum(has))), own[has], n_items)
 
@@ -67,7 +67,7 @@ class LeftOut:
 Score = Callable[[Ints, Ints], Floats]
 """Returns the scores of each of these rows with the items in its columns."""
 _COLUMNS_AT_ONCE = 4
-"""Rows with about as many items to score are scored together."""
+"""Rows with similar numbers of items to score are scored together."""
 
 
 def placed(
@@ -75,10 +75,9 @@ def placed(
 ) -> tuple[Ints, Floats, Bools]:
     """Return the first k of each row in order, their levels (``levels_of``), and which rows are undecided.
 
-    ``columns`` are items of each row, ``standing`` their stand-ins, none of which is off by more than ``slack``; all
-    items that are not listed stand no higher than the lowest. Of items whose stand-ins are more than twice the slack
-    apart the higher one is first. The others form runs, within which scores decide, then ``places``.
-    """
+    ``columns`` are items of each row, ``standing`` their approximate scores, each off by at most ``slack``; items that
+    are not listed have no higher approximation than the lowest. Of items whose approximations differ by more than twice
+    the slack, the higher one is first. The others form runs, which are ordered by scores, then by ``places``."""
     order = np.argsort(-standing, axis=1)
     columns, stand_ins = taken(columns, order), taken(standing, order).astype(np.float64)
     near = stand_ins[:, :-1] - stand_ins[:, 1:] <= 2.0 * slack
@@ -90,7 +89,7 @@ def placed(
     doubtful[:, :-1] |= near
     doubtful[:, 1:] |= near
     doubtful &= (run <= last) & ~open_[:, None]
-    # Row by row, and within a row run by run: so they go back to the same cells once each run is in order.
+    # Row by row, and within a row run by run, so that sorted runs are written to the same cells.
     cells = np.flatnonzero(doubtful)
     row = cells // columns.shape[1]
     doubted = columns.reshape(-1)[cells]
@@ -104,21 +103,21 @@ def placed(
 
 
 def _scored(row: Ints, columns: Ints, rows: int, score: Score) -> Floats:
-    """Score pairs in order of row; rows with about as many of them are scored together."""
+    """Score pairs in order of row; rows with similar numbers of pairs are scored together."""
     counts = np.bincount(row, minlength=rows)
     first = np.cumsum(counts) - counts
     found = np.empty(row.size)
     sizes = -(-counts // _COLUMNS_AT_ONCE) * _COLUMNS_AT_ONCE
     for size in np.unique(sizes[counts > 0]).tolist():
         some = np.flatnonzero(sizes == size)
-        # The last of a row stands in for what it lacks.
+        # Shorter rows are padded with their last item.
         which = first[some, None] + np.minimum(np.arange(size), counts[some, None] - 1)
         found[which] = score(some, columns[which])
     return found
 
 
 def levels_of(scores: Floats) -> Floats:
-    """Return levels of scores that fall along each row: 0, −1, −2 …, the same for equal scores."""
+    """Return levels of scores that decrease along each row: 0, −1, −2 …, the same for equal scores."""
     return _falling(scores[:, 1:] != scores[:, :-1])
 
 
@@ -137,14 +136,14 @@ _PAIRS_AT_ONCE = 1 << 18
 _FEW_PAIRS = 1 << 11
 """All scored sooner than threads could be started to choose among them."""
 _QUERIES_AT_ONCE = 64
-"""Of those that the products left open."""
+"""Number of undecided queries per block."""
 
 
 @dataclass(frozen=True, eq=False)
 class Neighbours:
-    """For each query the items, best first, and their scores; ``MISSING`` where there are fewer than k.
+    """Items of each query, best first, and their scores; ``MISSING`` if there are fewer than k.
 
-    Instead of scores there may be levels: 0, −1, −2 …, the same for items that tie.
+    Instead of scores there may be levels: 0, −1, −2 …, the same for tied items.
     """
 
     items: Ints
@@ -155,7 +154,7 @@ class Neighbours:
 
     @property
     def found(self) -> Ints:
-        """How many items each query has."""
+        """Number of items of each query."""
         return np.asarray(np.count_nonzero(self.items != MISSING, axis=1), dtype=np.int64)
 
 
@@ -172,11 +171,11 @@ def nearest(
     tile_bytes: int | None = None,
     progress: Progress = NO_PROGRESS,
 ) -> Neighbours:
-    """Return the k items most similar to each query, or all of them where there are fewer.
+    """Return the k items most similar to each query, or all of them if there are fewer.
 
-    ``places`` is each item's place in the order of ids, for equal scores (their order as given where it is None);
-    ``own`` is the item that is the query itself, to be left out, or ``MISSING``; ``left_out`` leaves out any number.
-    Not ``scored``: the same items in the same order with levels instead of scores, which is quicker.
+    ``places`` is each item's position in the order of ids, for ties (None: input order); ``own`` is the item that is
+    the query itself, to be excluded, or ``MISSING``; ``left_out`` excludes any number of items. Not ``scored``: the
+    same items in the same order with levels instead of scores, which is faster.
     """
     similarity = similarity_of(metric, queries, items)
     if own is not None and (own != MISSING).any():
@@ -187,7 +186,7 @@ def nearest(
 
 @dataclass(eq=False)
 class _Search:
-    """One search: its inputs, and the steps from tiles to neighbours."""
+    """A search: its inputs, and the steps from tiles to neighbours."""
 
     similarity: Similarity
     k: int
@@ -211,7 +210,7 @@ class _Search:
             return Neighbours(items, scores if scored else levels_of(scores))
         roughly, standing = self._candidates()
         few = np.zeros(self.n_queries, dtype=bool)
-        if self.left_out is not None:  # which queries have hardly more items left than are wanted
+        if self.left_out is not None:  # queries with few more remaining items than requested
             few = self.n_items - self.left_out.counts <= self.keep
         if few.any():
             self._score_all(np.flatnonzero(few), items, scores)
@@ -224,9 +223,9 @@ class _Search:
         return Neighbours(items, scores)
 
     def _candidates(self) -> tuple[Ints, Singles]:
-        """Return for every query the items with the highest stand-ins, and these stand-ins; in no order."""
+        """Return for every query the items with the highest approximate scores, and these, unordered."""
         best = Best(self.n_queries, self.keep)
-        # A set is searched with itself for so few neighbours that half of the products pay for merging.
+        # For few neighbours within one set, computing only half of the products outweighs the cost of merging.
         itself = self.similarity.symmetric and self.similarity.queries is self.similarity.items
         itself = itself and self.keep <= _MOST_TO_MERGE
         if itself and self.left_out is not None:
@@ -263,7 +262,7 @@ class _Search:
             tile.values[first:last].reshape(-1)[row * tile.values.shape[1] + column] = -np.inf
 
     def _place(self, roughly: Ints, standing: Singles, items: Ints, levels: Floats) -> Ints:
-        """Order the candidates, and return the queries that have to be scored."""
+        """Order the candidates, and return the queries that must be scored."""
 
         def of_rows(first: int, last: int) -> Ints:
             rows = np.arange(first, last)
@@ -280,14 +279,14 @@ class _Search:
         return np.concatenate(list(in_threads(of_rows, cut_rows(self.n_queries, self.rows_at_once))))
 
     def _settle(self, chosen: Ints, roughly: Ints, standing: Singles, items: Ints, scores: Floats) -> Ints:
-        """Score the candidates of these queries, and return the queries whose k-th neighbour may be another."""
+        """Score the candidates of these queries, and return the queries whose k-th neighbour is still undecided."""
 
         def of_rows(first: int, last: int) -> Ints:
             rows = chosen[first:last]
             by_standing = np.argpartition(-standing[rows], self.k - 1, axis=1)
             columns, stand_ins = (taken(both[rows], by_standing) for both in (roughly, standing))
             found = self.similarity.scores(rows, columns[:, : self.k])
-            # No item beyond the first k can come in where the best of them is certainly below the lowest of the k.
+            # No item after the first k can be among them if the best of them is certainly below the lowest of the k.
             open_ = self._may_come_in(rows, found.min(axis=1), stand_ins[:, self.k :].max(axis=1, initial=-np.inf))
             items[rows], scores[rows] = self._in_order(columns[:, : self.k], found)
             others = self.similarity.scores(rows[open_], columns[open_, self.k :])
@@ -299,7 +298,7 @@ class _Search:
         return np.concatenate([np.empty(0, dtype=np.int64), *parts])
 
     def _may_come_in(self, rows: Ints, lowest: Floats, others: Singles) -> NDArray[np.bool_]:
-        """Return whether an item whose stand-in is no higher than ``others`` may score as high as ``lowest``."""
+        """Return whether an item with an approximate score of at most ``others`` may score as high as ``lowest``."""
         return self.similarity.stand_in(rows, lowest) <= others + self.similarity.slack
 
     def _in_order(self, columns: Ints, values: Floats) -> tuple[Ints, Floats]:
@@ -310,7 +309,7 @@ class _Search:
         return taken(columns, order), taken(values, order)
 
     def _score_open(self, rows: Ints, items: Ints, scores: Floats) -> None:
-        """Score all items that may be among the k: those whose stand-in is not certainly below the k-th's."""
+        """Score all items that may be among the k: those whose approximate score is not certainly below the k-th's."""
         for first, last in cut_rows(rows.size, _QUERIES_AT_ONCE):
             block = rows[first:last]
             kth = self.similarity.stand_in(block, scores[block, -1])
@@ -323,7 +322,7 @@ class _Search:
             items[block], scores[block] = best.table()
 
     def _score_all(self, chosen: Ints, items: Ints, scores: Floats) -> None:
-        """Score all items for these queries, where most of them are wanted."""
+        """Score all items for these queries, if most of them are needed."""
 
         def of_rows(first: int, last: int) -> None:
             rows = chosen[first:last]
@@ -339,7 +338,7 @@ class _Search:
 
 
 class _BestSoFar:
-    """The best items of a few queries while candidates come in, a bounded number at a time."""
+    """Best items of a few queries while candidates are added, a bounded number at a time."""
 
     def __init__(self, search: _Search, queries: Ints) -> None:
         self.search, self.queries = search, queries
@@ -370,7 +369,7 @@ class _BestSoFar:
 
 
 def score_listed(queries: Matrix, items: Matrix, rows: Ints, columns: Ints, *, metric: str = "cosine") -> Floats:
-    """Return the scores of the pairs (rows[i], columns[i]), for queries that have candidates of their own."""
+    """Return the scores of the pairs (rows[i], columns[i]), for queries with individual candidates."""
     similarity = similarity_of(metric, queries, items)
 
     def of_rows(first: int, last: int) -> Floats:

@@ -1,4 +1,4 @@
-"""Selection of the highest of each row while tiles of numbers come in, in a few percent of the time of multiplying."""
+"""Selection of the highest of each row from tiles of numbers, in a few percent of the time of the multiplication."""
 
 from collections import deque
 from collections.abc import Callable
@@ -17,7 +17,7 @@ PARTS = 8
 """Number of parts into which work is cut for threads."""
 _MOST_FOLDS = 16
 _COST = 14
-"""Cost of looking into a crease, in looks at creases."""
+"""Cost of reading the cells of a crease, relative to reading its maximum."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,13 +40,13 @@ class Tile:
 
 
 def buffer_of(rows: int, columns: int) -> Singles:
-    """Return a buffer whose sides every number of folds divides."""
+    """Return a buffer whose sides are divisible by every number of folds."""
     padded = [-(-side // _MOST_FOLDS) * _MOST_FOLDS for side in (rows, columns)]
     return np.empty(padded, dtype=np.float32)
 
 
 class Best:
-    """The highest of each query so far, in no order, while tiles come in."""
+    """The highest of each query so far, unordered, while tiles are added."""
 
     def __init__(self, queries: int, keep: int) -> None:
         self.keep = keep
@@ -59,7 +59,7 @@ class Best:
     ) -> None:
         """Merge a tile's rows; ``across``: its columns are the queries and its rows the items.
 
-        ``before`` is called with the first and past the last of the rows that are looked at next.
+        ``before`` is called with the first and the last + 1 of the rows that are read next.
         """
         size = tile.columns if across else tile.rows
         queries, items = (tile.low, tile.first) if across else (tile.first, tile.low)
@@ -94,16 +94,16 @@ class Best:
 
 
 class _Folded:
-    """Some rows of a tile (``across``: some columns), folded, with the highest over the folds.
+    """Rows of a tile (``across``: columns), folded, with the maximum over the folds.
 
-    The ``keep`` highest of a row are all in its ``keep`` highest creases, so that few numbers are looked at twice.
+    The ``keep`` highest of a row are all in its ``keep`` highest creases, so that few numbers are read twice.
     """
 
     def __init__(self, tile: Singles, first: int, last: int, across: bool, keep: int) -> None:
         self.tile, self.first, self.across = tile, first, across
         self.rows = last - first
         width = tile.shape[0 if across else 1]
-        # So many that looking at the creases and into the best of them costs least.
+        # The number of folds that minimises the cost of reading the creases and the cells of the best of them.
         halvings = round(np.log2(max(1.0, width / (_COST * keep))) / 2)
         self.folds = min(2**halvings, _MOST_FOLDS)
         self.creases = width // self.folds
@@ -113,7 +113,7 @@ class _Folded:
             self.highest = tile[first:last].reshape(self.rows, self.folds, self.creases).max(axis=1)
 
     def floor(self, keep: int) -> Singles:
-        """Return a number for each row that at least ``keep`` are above, and not many more."""
+        """Return a number for each row that slightly more than ``keep`` numbers exceed."""
         if self.creases <= keep:
             return np.full(self.rows, -np.inf, dtype=np.float32)
         highest = np.ascontiguousarray(self.highest.T) if self.across else self.highest
@@ -121,7 +121,7 @@ class _Folded:
         return np.nextafter(lowest, np.float32(-np.inf))
 
     def above(self, floor: Singles) -> tuple[Ints, Ints, Singles]:
-        """Return row (from 0 on), place in it and value of each number above the floor of its row; by row."""
+        """Return row (from 0), position in it and value of each number above the floor of its row; by row."""
         if self.across:
             crease, row = np.divmod(np.flatnonzero(self.highest > floor), self.rows)
             order = np.argsort(row, kind="stable")

@@ -1,8 +1,8 @@
-"""Similarity of vectors: the score in float64, and a quick stand-in for it with a bound on its error.
+"""Similarity of vectors: the score in float64, and a fast 32-bit approximation with a bound on its error.
 
-The score of a pair depends on the two vectors alone. It is summed in one fixed order, so that neither threads nor tiles
-nor other pairs change a digit, and equal vectors tie exactly. The stand-in comes from one multiplication of 32-bit
-matrices; it only tells which pairs are worth scoring.
+The score of a pair depends on the two vectors only. It is summed in a fixed order, so that threads, tiles and other
+pairs do not change a digit, and equal vectors are tied exactly. The approximation comes from one multiplication of
+32-bit matrices; it only determines which pairs are worth scoring.
 """
 
 from abc import ABC, abstractmethod
@@ -17,7 +17,7 @@ from rankjury.errors import DataError, UnknownName
 Singles = NDArray[np.float32]
 
 _ELEMENTS_AT_ONCE = 1 << 18
-"""Size of the float64 copies that scores are summed from: they fit the cache, and are worth the call."""
+"""Size of the float64 copies from which scores are summed: they fit into the cache."""
 _LONGEST_FOR_ONE_THREAD = 10_000
 _ROUNDING = 2.0**-24
 _LARGEST_SINGLE = 1e38
@@ -29,12 +29,12 @@ _SHORTEST, _LONGEST = 1e-150, 1e150
 
 
 class Similarity(ABC):
-    """Scores between the rows of ``queries`` and the rows of ``items``; the higher, the more alike."""
+    """Scores between the rows of ``queries`` and the rows of ``items``; higher is more similar."""
 
     slack: float
-    """No stand-in is further than this from the score it stands for."""
+    """Maximum error of an approximate score."""
     symmetric = False
-    """Whether both sides of the product are made alike, so that half of the products of a set with itself will do."""
+    """Whether both sides of the product are equal, so that half of the products of a set with itself are enough."""
 
     def __init__(self, queries: Matrix, items: Matrix) -> None:
         self.queries = queries
@@ -46,7 +46,7 @@ class Similarity(ABC):
         found = np.empty(columns.shape)
         shape = (columns.shape[1], self.items.shape[1])
         step = max(1, min(len(rows), _ELEMENTS_AT_ONCE // max(1, shape[0] * shape[1])))
-        # Arrays that are used again: to ask for new ones would cost more than the sums.
+        # Reused arrays: allocating new ones would cost more than the sums.
         given, wide = np.empty((step, *shape), self.items.dtype), np.empty((step, *shape))
         for first in range(0, len(rows), step):
             part = slice(first, first + step)
@@ -65,7 +65,7 @@ class Similarity(ABC):
 
     @abstractmethod
     def query_tile(self, first: int, last: int) -> Singles:
-        """Return the left side of the product that gives the stand-ins."""
+        """Return the left side of the product of approximate scores."""
 
     @abstractmethod
     def item_tile(self, first: int, last: int) -> Singles:
@@ -73,7 +73,7 @@ class Similarity(ABC):
 
     @abstractmethod
     def stand_in(self, rows: Ints, scores: Floats) -> Floats:
-        """Return the stand-ins of such scores, without error."""
+        """Return the exact approximation values of such scores."""
 
 
 class _Cosine(Similarity):
@@ -97,7 +97,7 @@ class _Cosine(Similarity):
         return found
 
     def _divisors(self, norms: Floats) -> Floats:
-        """Return what products are divided by; a vector without a direction is refused."""
+        """Return the divisors of products; a zero vector is refused."""
         if (norms < _SHORTEST).any():
             found = f"vector {int(np.argmin(norms))} is zero"
             raise DataError(found, expected="vectors with a direction", hint=ZERO_VECTORS)
@@ -117,7 +117,7 @@ class _Cosine(Similarity):
 
 
 class _CosineOrZero(_Cosine):
-    """The cosine, and 0 between a zero vector and any other: as u / (|u| + eps) gives, for eps that goes to 0."""
+    """Cosine, and 0 between a zero vector and any other: the limit of u / (|u| + eps) for eps to 0."""
 
     def _divisors(self, norms: Floats) -> Floats:
         return super()._divisors(np.where(norms == 0, 1.0, norms))
@@ -127,7 +127,7 @@ class _CosineOrZero(_Cosine):
 
 
 class _InnerProduct(Similarity):
-    """The stand-in is q·x over |q| and the longest |x|, so that it is at most 1."""
+    """The approximation is q·x over |q| and the longest |x|, so that it is at most 1."""
 
     def __init__(self, queries: Matrix, items: Matrix) -> None:
         super().__init__(queries, items)
@@ -149,9 +149,9 @@ class _InnerProduct(Similarity):
 
 
 class _Euclidean(Similarity):
-    """The score is the distance, negative. The stand-in is q·x − |x|²/2, about the items' mean and over their radius.
+    """The score is the negative distance. The approximation is q·x − |x|²/2, around the items' mean, over their radius.
 
-    Both sides carry one more coordinate for |x|²/2, and are divided by the query's length, so that it is at most 1.
+    Both sides have one more coordinate for |x|²/2, and are divided by the query's length, so that it is at most 1.
     """
 
     def __init__(self, queries: Matrix, items: Matrix) -> None:
@@ -159,7 +159,7 @@ class _Euclidean(Similarity):
         self._middle = items.mean(axis=0, dtype=np.float64) if len(items) else np.zeros(items.shape[1])
         self._radius = _farthest(items, self._middle)
         if queries is not items:
-            # From a query beyond that, float64 itself cannot distinguish the items as finely as the slack asks.
+            # For queries beyond that, float64 is not precise enough for the slack.
             self._radius = max(self._radius, _farthest(queries, self._middle) * _NEAREST)
         self._radius = self._radius or 1.0
 
@@ -184,7 +184,7 @@ class _Euclidean(Similarity):
         return np.asarray((vectors.astype(np.float64) - self._middle) / self._radius)
 
     def _scale(self, centred: Floats) -> Floats:
-        """Return the most that the left side can be; twice it bounds the error of the right side's last coordinate."""
+        """Return the maximum of the left side; twice it bounds the error of the right side's last coordinate."""
         return 2.0 * (np.sqrt(_dots(centred, centred)) + 1.0)
 
 
@@ -195,22 +195,22 @@ METRICS: dict[str, type[Similarity]] = {
     "l2": _Euclidean,
 }
 COSINES = ("cosine", "cosine-zero")
-"""They differ in zero vectors alone, which the first refuses."""
-METRIC_HELP = "cosine, cosine-zero (the same, and 0 with a zero vector), ip (inner product) or l2."
-ZERO_VECTORS = "Use the metric cosine-zero, whose similarity with a zero vector is 0, leave them out, or use l2."
+"""They differ only for zero vectors, which the first refuses."""
+METRIC_HELP = "cosine, cosine-zero (the same, but 0 for a zero vector), ip (inner product) or l2."
+ZERO_VECTORS = "Use the metric cosine-zero, whose similarity with a zero vector is 0, remove them, or use l2."
 
 
 def similarity_of(metric: str, queries: Matrix, items: Matrix) -> Similarity:
     """Return the similarity ``cosine``, ``cosine-zero``, ``ip`` (inner product) or ``l2`` (negative distance)."""
     if metric not in METRICS:
         raise UnknownName("similarity", metric, METRICS)
-    # Rows in one piece: sums over strides come in another order, and each look at scattered rows would copy them all.
+    # Contiguous rows: sums over strides have another order, and indexing scattered rows would copy them all.
     rows = np.ascontiguousarray(items)
     return METRICS[metric](rows if queries is items else np.ascontiguousarray(queries), rows)
 
 
 def norms_of(vectors: Matrix) -> Floats:
-    """Return the length of each row; infinite where it is too long to be squared."""
+    """Return the length of each row; infinite if its square overflows."""
     norms = np.empty(len(vectors))
     for first, last in _blocks(vectors):
         block = vectors[first:last].astype(np.float64, copy=False)
@@ -232,10 +232,10 @@ def _lengths(vectors: Matrix) -> Floats:
 
 
 def _dots(left: Floats, right: Floats) -> Floats:
-    """Return dot products over the last axis, each summed in an order that depends on its length alone.
+    """Return dot products over the last axis, each summed in an order that depends only on its length.
 
-    ``vecdot`` calls BLAS's dot product of two vectors pair by pair, which OpenBLAS cuts up for threads beyond 10,000
-    numbers, so that it gets no more at once. ``einsum`` would not do: how it cuts depends on the shape of the arrays.
+    ``vecdot`` calls BLAS's dot product of two vectors pair by pair, which OpenBLAS splits over threads above 10,000
+    numbers, so that it gets at most this many at once. ``einsum`` splits depending on the shape of the arrays.
     """
     size = left.shape[-1]
     parts = [slice(first, first + _LONGEST_FOR_ONE_THREAD) for first in range(0, size, _LONGEST_FOR_ONE_THREAD)]

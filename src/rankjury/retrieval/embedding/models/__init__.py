@@ -1,4 +1,4 @@
-"""Embedding models: the protocol and the registry; one module per model, found by scanning this package."""
+"""Embedding models: the protocol and the registry; one module per model in this package."""
 
 from collections.abc import Callable
 from typing import Protocol
@@ -24,10 +24,10 @@ class Embedder(Protocol):
 
     @property
     def dimensions(self) -> int | None:
-        """Length of a vector; None if not known before the first one."""
+        """Length of a vector; None if unknown before the first one."""
 
     def embed(self, texts: list[str]) -> Float32Matrix:
-        """Return a vector for each text, in their order."""
+        """Return one vector per text, in the same order."""
 
 
 MODELS: Registry[Callable[[], Embedder]] = Registry(

@@ -25,7 +25,7 @@ class SentenceTransformerModel:
         self.folder = folder
         whole = folder.resolve()
         self.name = whole.name
-        if whole.parent.name == "snapshots":  # of a cache of models: models--maker--name/snapshots/hash
+        if whole.parent.name == "snapshots":  # in a model cache: models--maker--name/snapshots/hash
             self.name = whole.parent.parent.name.removeprefix("models--").replace("--", "/")
 
     @cached_property
@@ -44,7 +44,7 @@ class SentenceTransformerModel:
 
     @property
     def dimensions(self) -> int | None:
-        return None  # the method has another name in each release; the first vector has the length
+        return None  # the method's name differs between releases; the first vector has the length
 
     def embed(self, texts: list[str]) -> Float32Matrix:
         found = self._model.encode(texts, batch_size=max(1, len(texts)), show_progress_bar=False, convert_to_numpy=True)
@@ -52,11 +52,11 @@ class SentenceTransformerModel:
 
     @cached_property
     def _model(self) -> Any:
-        os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")  # rankjury shows its own
+        os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")  # rankjury shows its own progress
         library = import_optional("sentence_transformers", f"the model {self.name}")
         try:
             return library.SentenceTransformer(str(self.folder), local_files_only=True)
-        except Exception as error:  # whatever a folder that holds no model makes the library raise
+        except Exception as error:  # any exception that the library raises for a folder without a model
             reason = str(error).partition("\n")[0]
             problem = f"cannot be loaded as a sentence-transformers model: {reason}"
             raise DataError(problem, where=str(self.folder), expected=_EXPECTED) from error

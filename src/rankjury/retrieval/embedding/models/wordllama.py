@@ -32,7 +32,7 @@ class WordLlamaModel:
         return int(self._model.embedding.shape[1])
 
     def embed(self, texts: list[str]) -> Float32Matrix:
-        # One by one: the library would pad all texts to the longest, which takes twice the time.
+        # One by one: the library pads all texts to the longest, which takes twice the time.
         return np.asarray(self._model.embed(texts, batch_size=1), np.float32)
 
     @cached_property
@@ -41,11 +41,11 @@ class WordLlamaModel:
         handlers, level = list(root.handlers), root.level
         try:
             wordllama = import_optional("wordllama", "the model wordllama")
-        finally:  # the library sets up everybody's logging
+        finally:  # the library configures global logging
             root.handlers[:] = handlers
             root.setLevel(level)
         try:
-            # The tokenizer is looked for in the cache only, though it comes with the library.
+            # The library searches its tokenizer in the cache only, although it contains it.
             folder = Path(wordllama.__file__).parent
             return wordllama.WordLlama.load(cache_dir=folder, disable_download=True)
         except (OSError, ValueError) as error:

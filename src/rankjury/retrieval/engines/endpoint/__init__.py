@@ -89,22 +89,22 @@ class Endpoint(Engine):
 
     description = "your own search: an HTTP JSON API, or a Python function"
     open_params: ClassVar[Mapping[str, Param]] = {
-        "url": Param("", "where it is: http://localhost:8000/search; may hold {text}, {vector}, {k} and {filter}"),
+        "url": Param("", "the URL: http://localhost:8000/search; may contain {text}, {vector}, {k} and {filter}"),
         "call": Param("", "instead of a url: module:function, called with a query and k"),
         "method": Param("POST", "POST, or GET without a body", choices=("POST", "GET")),
-        "body": Param("", f"JSON with {{vector}} or {{text}}, {{k}} and {{filter}}; unset: {_DEFAULT_BODY}"),
+        "body": Param("", f"JSON with {{vector}} or {{text}}, {{k}} and {{filter}}; default: {_DEFAULT_BODY}"),
         "headers": Param("", "from environment variables: Authorization=Bearer env:MY_TOKEN, X-Key=env:MY_KEY"),
-        "results": Param("results", "the path to the list in the answer: hits.hits; empty: the answer is the list"),
+        "results": Param("results", "the path to the list in the response: hits.hits; empty: the response is the list"),
         "id": Param("id", "the path to the id in a result: _id"),
-        "score": Param("", "the path to the score in a result; -distance where less is better; empty: by order"),
-        "text": Param(False, "whether the function wants texts; of a url the places to fill tell"),
+        "score": Param("", "the path to the score in a result; -distance if lower is better; empty: by order"),
+        "text": Param(False, "whether the function takes texts; for a url, the placeholders decide"),
         "params": Param(
             "",
             "a JSON object, merged into the body (GET: the query) or given to the function; env:NAME reads a variable",
         ),
-        "unknown": Param("error", "ids that are not of the corpus: an error, or left out", choices=("error", "skip")),
-        "timeout": Param(10.0, "seconds for a whole request, from connecting to the last byte", min=0.001),
-        "retries": Param(0, "how often to ask again after no answer or a status of 429, 502, 503 or 504", min=0),
+        "unknown": Param("error", "ids outside of the corpus: an error, or skipped", choices=("error", "skip")),
+        "timeout": Param(10.0, "seconds for a complete request, from connecting to the last byte", min=0.001),
+        "retries": Param(0, "retries after a timeout or a status of 429, 502, 503 or 504", min=0),
     }
     one_request_per_query = True
     float32 = False
@@ -126,7 +126,7 @@ class Endpoint(Engine):
         are_texts = not isinstance(queries, np.ndarray)
         if are_texts != self.takes_texts:
             found, wanted = ("texts", "vectors") if are_texts else ("vectors", "texts")
-            raise UsageError(f"asked with {found}", where=self._client.shown, expected=wanted)
+            raise UsageError(f"queried with {found}", where=self._client.shown, expected=wanted)
         return list(queries) if are_texts or isinstance(self._client, FunctionClient) else queries.tolist()
 
     def _depth(self, k: int) -> int:
@@ -145,7 +145,7 @@ class Endpoint(Engine):
         unknown = [name for name in ids if name not in self._rows]
         if unknown and self.settings["unknown"] == "error":
             names = ", ".join(map(self._client.clean, unknown[:5])) + (" …" if len(unknown) > 5 else "")
-            found, hint = f"found ids that are not of the corpus: {names}", 'unknown = "skip" leaves them out.'
+            found, hint = f"found ids outside of the corpus: {names}", 'Use unknown = "skip" to ignore them.'
             raise DataError(found, where=self._client.shown, expected="ids of the corpus", hint=hint)
         self._counters.add("unknown_ids", len(unknown))
         self.has_scores = self.has_scores and (scores is not None or not ids)
@@ -227,7 +227,7 @@ def _read_headers(text: str) -> Iterator[tuple[str, tuple[str, str]]]:
     parts = filter(None, (part.strip() for part in text.split(",")))
     for number, part in enumerate(parts, 1):
         match = _HEADER.fullmatch(part)
-        if match is None:  # not repeated: the text before a = may be the end of a secret with a comma in it
+        if match is None:  # not shown: the text before a = may be the end of a secret that contains a comma
             expected = "NAME=env:VARIABLE, or NAME=Bearer env:VARIABLE"
             raise UsageError(f"header {number} is not from the environment", expected=expected)
         name, scheme, variable = match.groups()

@@ -22,13 +22,13 @@ _MAX_BYTES = 64_000_000
 
 
 class _Timed:
-    """Socket whose every step has only the time that is left, so that a service that drips cannot hold it for ever."""
+    """Socket whose every step is limited to the remaining time, so that a slow service cannot block it forever."""
 
     until = inf
     bytes_left = 0
 
     def hurry(self) -> None:
-        """Give the next step the time that is left."""
+        """Limit the next step to the remaining time."""
         left = self.until - monotonic()
         if left <= 0:
             raise TimeoutError
@@ -58,7 +58,7 @@ class _TlsSocket(_Timed, ssl.SSLSocket):
 
 
 class _TooLong(Exception):  # noqa: N818
-    """An answer, with its headers, is longer than is read."""
+    """A response, with its headers, exceeds the limit."""
 
 
 class _Connection(HTTPConnection):
@@ -111,7 +111,7 @@ class _Connection(HTTPConnection):
 
 
 def _look_up(host: str, port: int, until: float) -> list[Any]:
-    """Return the addresses of a host. The system's lookup knows no time limit, so it is done in a thread."""
+    """Return the addresses of a host. The system's lookup has no time limit, so it runs in a thread."""
     results: list[Any] = []
 
     def look_up() -> None:
@@ -134,7 +134,7 @@ def _look_up(host: str, port: int, until: float) -> list[Any]:
 
 @dataclass(frozen=True)
 class Address:
-    """Where a service is."""
+    """Address of a service."""
 
     scheme: str
     host: str
@@ -156,7 +156,7 @@ def read_address(url: str) -> Address:
         raise UsageError("the url cannot be read", expected=expected) from None
     if parts.username is not None or parts.password is not None:
         expected, hint = "them in a header, from the environment", 'Write headers = "Authorization=Basic env:MY_TOKEN".'
-        raise UsageError("the url holds a user name or a password", expected=expected, hint=hint)
+        raise UsageError("the url contains a user name or a password", expected=expected, hint=hint)
     if parts.scheme not in ("http", "https") or not host or "{" in parts.netloc:
         raise UsageError("the url is not one of http or https", expected=expected)
     path = parts.path or "/"
@@ -193,10 +193,10 @@ class HttpClient:
         try:
             return json.loads(content)
         except RecursionError:
-            raise self._failed("the answer is nested too deeply") from None
-        except ValueError:  # whose text may hold what was sent
+            raise self._failed("the response is nested too deeply") from None
+        except ValueError:  # whose text may contain the request
             found = "compressed" if content.startswith(b"\x1f\x8b") else f"not valid JSON: {self.clean(content)}"
-            raise self._failed(f"the answer is {found}") from None
+            raise self._failed(f"the response is {found}") from None
 
     def for_thread(self) -> Self:
         return replace(self, _connection=None)
@@ -226,7 +226,7 @@ class HttpClient:
         raise AssertionError("the last attempt has returned or raised")
 
     def _answer(self, target: str, body: bytes | None) -> tuple[HTTPResponse, bytes]:
-        """Send a request; once more, within the same time, where the service closed the old connection."""
+        """Send a request; repeat it, within the same time, if the service closed the old connection."""
         reused = self._connection is not None and self._connection.sock is not None
         until = monotonic() + self.timeout
         try:
@@ -245,21 +245,21 @@ class HttpClient:
             self._connection.request("GET" if body is None else "POST", target, body, self.headers)
             response = self._connection.getresponse()
             with closing(response):
-                return response, response.read(_MAX_BYTES)  # all of it: what is longer is refused by the socket
+                return response, response.read(_MAX_BYTES)  # all of it: the socket refuses longer responses
         except _TooLong:
             self.close()
-            raise self._failed(f"the answer is longer than {_MAX_BYTES // 1_000_000} MB") from None
+            raise self._failed(f"the response is longer than {_MAX_BYTES // 1_000_000} MB") from None
         except BaseException:
             self.close()
             raise
 
     def _describe_failure(self, error: Exception) -> DataError:
         if isinstance(error, TimeoutError):
-            return self._failed(f"no answer within {self.timeout:g} s")
+            return self._failed(f"no response within {self.timeout:g} s")
         if isinstance(error, OSError) and not isinstance(error, HTTPException):
             reason = error.strerror or str(error) or type(error).__name__
-            return self._failed(f"cannot be asked: {self.clean(reason)}", hint="Is the service running?")
-        return self._failed(f"the answer is broken: {type(error).__name__} {self.clean(str(error))}".rstrip())
+            return self._failed(f"cannot be reached: {self.clean(reason)}", hint="Is the service running?")
+        return self._failed(f"the response is invalid: {type(error).__name__} {self.clean(str(error))}".rstrip())
 
     def _describe_refusal(self, response: HTTPResponse, content: bytes) -> DataError:
         status = f"status {response.status} {self.clean(response.reason)}".rstrip()

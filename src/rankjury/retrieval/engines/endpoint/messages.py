@@ -1,4 +1,4 @@
-"""Requests and responses of an endpoint: the client interface, templates with places to fill, and parsed results."""
+"""Requests and responses of an endpoint: the client interface, templates with placeholders, and parsed results."""
 
 import json
 import re
@@ -45,7 +45,7 @@ def shorten_line(text: str) -> str:
 
 @dataclass(frozen=True)
 class Template:
-    """A text with places to fill: the fixed parts, and between them a name with the function that writes its value."""
+    """A text with placeholders: the fixed parts, and between them a name with the function that writes its value."""
 
     fixed: tuple[str, ...]
     places: tuple[tuple[str, Callable[[Any], str]], ...]
@@ -72,11 +72,11 @@ class Template:
 
 
 def json_template(text: str, params: Mapping[str, Any]) -> Template:
-    """Parse a JSON body with places: bare, in quotes, or within a longer text. ``params`` are merged into it."""
+    """Parse a JSON body with placeholders: bare, in quotes, or within a longer text. ``params`` are merged into it."""
 
     def check_place(name: str) -> None:
         if name not in PLACES:
-            raise UnknownName("place to fill", name, PLACES, where="body")
+            raise UnknownName("placeholder", name, PLACES, where="body")
 
     body = parse_setting(quote_places(text, check_place), "the body is", '{"vector": {vector}, "k": {k}}')
     if params:
@@ -96,7 +96,7 @@ def parse_setting(text: str, which: str, example: str) -> Any:
 
 
 def url_template(target: str, params: Mapping[str, Any]) -> Template:
-    """Parse the path and query of a URL with places; ``params`` are added to the query."""
+    """Parse the path and query of a URL with placeholders; ``params`` are added to the query."""
     if params:
         pairs = urlencode({name: _as_text(value) for name, value in params.items()})
         target += f"{'&' if '?' in target else '?'}{pairs}"
@@ -129,7 +129,7 @@ class ResponseReader:
     """Path to the list; empty: the response itself is the list."""
     id: str
     score: str
-    """Path to the score; empty: the order counts. With a leading minus lower is better, as for distances."""
+    """Path to the score; empty: the order is used. With a leading minus lower is better, as for distances."""
     where: str
     clean: Callable[[str], str] = shorten_line
     """Shortens what is repeated of a response, and removes secrets."""
@@ -149,8 +149,8 @@ class ResponseReader:
         for number, (better, worse) in enumerate(pairwise(scores), 2):
             if worse > better:
                 found = f"the score of result {number} is better than that of the one before it"
-                hint = 'Distances are named with a minus: score = "-distance". score = "" goes by the order alone.'
-                raise DataError(found, where=self.where, expected="the best first", hint=hint)
+                hint = 'For distances, use a minus: score = "-distance". score = "" uses only the order.'
+                raise DataError(found, where=self.where, expected="best first", hint=hint)
         return ids, scores or None
 
     def _read_result(self, result: Any) -> tuple[str, float | None]:
@@ -173,7 +173,7 @@ class ResponseReader:
             else:
                 is_object = isinstance(value, Mapping)
                 names = ", ".join(sorted(map(str, value))[:10]) if is_object else _describe(value)
-                expected = f"one of what is there: {self.clean(names) or 'nothing'}"
+                expected = f"one of: {self.clean(names) or 'nothing'}"
                 raise DataError(f"found no {part!r} of the path {path!r}", where=self.where, expected=expected)
         return value
 

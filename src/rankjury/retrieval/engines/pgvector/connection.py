@@ -1,4 +1,4 @@
-"""Connections to PostgreSQL: reopened when they are lost, with settings sent only when they change."""
+"""Connections to PostgreSQL: reopened when lost, with settings sent only when they change."""
 
 import re
 import time
@@ -13,7 +13,7 @@ from rankjury.retrieval.engines.pgvector.server import EmbeddedServer, ServerNot
 Result = TypeVar("Result")
 
 _WAITS = (0.1, 0.4, 1.5, 3.0, 5.0)
-"""Seconds before each further attempt to reach a server that was lost."""
+"""Seconds before each attempt to reconnect to a lost server."""
 _EXTENSION = """
 SELECT e.extversion, n.nspname FROM pg_extension e JOIN pg_namespace n ON n.oid = e.extnamespace
 WHERE e.extname = 'vector'
@@ -133,7 +133,7 @@ class DatabaseConnection:
             raise DataError(found, where=f"PostgreSQL ({self.address})") from None
 
     def retrying(self, work: Callable[[], Result]) -> Result:
-        """Do idempotent work; where the connection is lost, do it again after growing waits."""
+        """Do idempotent work; if the connection is lost, repeat it after growing waits."""
         for wait in (*_WAITS, None):
             try:
                 return work()
@@ -157,7 +157,7 @@ class DatabaseConnection:
             self._connection = None
 
     def configure(self, settings: Mapping[str, str]) -> None:
-        """Send the settings that differ from those in force, in one statement."""
+        """Send the settings that changed, in one statement."""
         connection = self.connection
         if settings is self._last_settings:
             return

@@ -1,8 +1,8 @@
 """Searches in PostgreSQL: requests, results, and the planner's use of the index, checked with EXPLAIN.
 
-EXPLAIN runs once for each kind of search, with a few of its queries, before the first results. The planner is free at
-first. Where it would not use the index, as for small tables, it is made to; this, and where even that failed, is noted.
-An exact scan that would use an index is an error.
+EXPLAIN runs once for each kind of search, with a few of its queries, before the first results. If the planner by
+default would not use the index, as for small tables, it is forced to; this, and if even that failed, is noted. An exact
+scan that would use an index is an error.
 """
 
 import json
@@ -65,7 +65,7 @@ class SearchRequest:
     def __post_init__(self) -> None:
         table, attribute = self.table, None if self.filter is None else self.filter.attribute
         methods = () if self.exact else table.indexes.values()
-        filtered = self.filter is not None or bool(table.where) or table.is_view  # an index may hold other rows
+        filtered = self.filter is not None or bool(table.where) or table.is_view  # an index may contain other rows
         self.settings = _server_settings(self.params, methods, self.version, filtered=filtered)
         self.statement = search_statement(table, self.metric, self.k, attribute).encode()
         self.value = None if self.filter is None else self.filter.value.encode()
@@ -82,7 +82,7 @@ class SearchRequest:
         for vector in vectors:
             result = self.send(connection, vector)
             count = int(result.ntuples)
-            while count and result.get_value(count - 1, 1) is None:  # rows of a user's table without a vector come last
+            while count and result.get_value(count - 1, 1) is None:  # rows without a vector come last
                 count -= 1
             counts.append(count)
             names += [result.get_value(line, 0) for line in range(count)]
@@ -110,7 +110,7 @@ class SearchRequest:
             return np.array([self.table.rows[name] for name in names], dtype=np.int64)
         except KeyError as error:
             name = bytes(error.args[0]).decode(errors="replace")
-            found = f"{self.table.name} has the id {name!r}, which it had not before"
+            found = f"{self.table.name} has the id {name!r}, which is new"
             raise DataError(found, where="PostgreSQL") from None
 
     def explain(self, connection: DatabaseConnection, planner: Mapping[str, str], vector: bytes) -> "QueryPlan":
@@ -176,8 +176,8 @@ class PlanProof:
         if unused is not None:
             planner, plans = _FORCED, explain(_FORCED)
             self.note(
-                f"the planner by itself would not use the index ({unused.text}): "
-                "enable_seqscan, enable_bitmapscan and enable_sort were set off"
+                f"by default the planner would not use the index ({unused.text}): "
+                "enable_seqscan, enable_bitmapscan and enable_sort were turned off"
             )
         for plan in plans:
             self._record("index", plan, expected=bool(plan.indexes))

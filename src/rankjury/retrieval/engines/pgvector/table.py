@@ -42,7 +42,7 @@ WHERE m.amname IN ('hnsw', 'ivfflat') AND i.indrelid IN (SELECT oid FROM held)
 
 @dataclass(frozen=True)
 class VectorTable:
-    """The table that is searched: rankjury's own, or the user's."""
+    """The searched table: created by rankjury, or the user's."""
 
     schema: str
     name: str
@@ -58,7 +58,7 @@ class VectorTable:
     indexes: Mapping[str, str] = field(default_factory=dict)
     """Methods of the vector indexes by name."""
     rows: Mapping[bytes, int] | None = None
-    """Corpus rows by id; None where the column holds the row itself."""
+    """Corpus rows by id; None if the column contains the row number."""
     where: str = ""
     """The user's condition on the rows, in SQL; empty: all rows."""
     untyped: bool = False
@@ -119,7 +119,7 @@ def search_statement(table: VectorTable, metric: str, k: int, attribute: str | N
 KINDS = {"vector": ">f4", "halfvec": ">f2"}
 """NumPy types of the numbers in pgvector's types."""
 _BYTES_IN_A_BLOCK = 1 << 16
-"""No more than a socket accepts at once."""
+"""Bytes that a socket accepts at once."""
 
 
 def load_rows(
@@ -151,13 +151,13 @@ def encode_rows(vectors: Matrix, texts: pl.DataFrame, kind: str) -> Iterator[tup
 
 
 def _convert(block: Matrix, kind: str, first: int = 0) -> Matrix:
-    """Return the numbers in the table's type; numbers that it cannot hold are refused."""
+    """Return the numbers in the table's type; refuse numbers that are too large for it."""
     with np.errstate(over="ignore"):
         numbers = block.astype(KINDS[kind][1:], copy=False)
     if not np.isfinite(numbers).all():
         row = first + int(np.argmin(np.isfinite(numbers).all(axis=1)))
-        hint = "Use type vector: halfvec holds no number beyond 65,504." if kind == "halfvec" else None
-        raise DataError(f"vector {row} has a number that {kind} cannot hold", expected="finite numbers", hint=hint)
+        hint = "Use type vector: halfvec has no numbers above 65,504." if kind == "halfvec" else None
+        raise DataError(f"vector {row} has a number that is too large for {kind}", expected="finite numbers", hint=hint)
     return numbers
 
 
@@ -176,7 +176,7 @@ def _encode_text(text: str | None) -> bytes:
     if text is None:
         return b"\xff\xff\xff\xff"
     if "\0" in text:
-        raise DataError(f"the attribute {text[:40]!r} holds a zero byte", expected="texts that PostgreSQL can hold")
+        raise DataError(f"the attribute {text[:40]!r} contains a zero byte", expected="texts without zero bytes")
     encoded = text.encode()
     return len(encoded).to_bytes(4, "big") + encoded
 
@@ -215,7 +215,7 @@ def describe_table(connection: Any, settings: Mapping[str, Setting], path: list[
     wanted = str(settings["table"])
     tables = connection.execute(_TABLES, {"name": wanted, "path": path}).fetchall()
     if not tables:
-        hint = "Name it as table or schema.table."
+        hint = "Write it as table or schema.table."
         raise DataError(f"found no table or view {wanted!r}", where="PostgreSQL", hint=hint)
     oid, schema, name, is_view = tables[0]
     columns = {column: (kind, size) for column, kind, size in connection.execute(_COLUMNS, (oid,)).fetchall()}
