@@ -141,8 +141,8 @@ def test_outputs_of_the_readme_are_what_is_printed(command: str, desk: Path) -> 
 def test_lines_shown_of_the_recommenders_are_printed(desk: Path) -> None:
     pytest.importorskip("irspack")
     pytest.importorskip("implicit")
-    page = README.partition("$ rankjury demo movielens\n")[2].partition("\n\n")[0]
-    ended = rankjury("demo", "movielens", cwd=desk)
+    page = README.partition("$ rankjury demo movielens --full\n")[2].partition("\n\n")[0]
+    ended = rankjury("demo", "movielens", "--full", cwd=desk)
     assert ended.code == 0, ended.err
     printed = [line.rstrip() for line in ended.out.splitlines()]
     shown = [line.strip() for line in page.splitlines() if line.strip() != "…"]
