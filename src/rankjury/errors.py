@@ -140,12 +140,21 @@ class RankjuryError(Exception):
         super().__init__(found, where, expected, hint)
 
     def drop_count(self) -> None:
-        """Remove the number of faults, which is unknown when only part of the data was read."""
+        """Drop the number of faults, which is not known where only a part of the data was read.
+
+        Example:
+            >>> error.drop_count()
+        """
         if self.count_note:
             self.found, self.count_note = self.found.removesuffix(f" ({self.count_note})"), None
 
     def lines(self) -> list[str]:
-        """Return the message and its details; long parts are truncated."""
+        """Return the message and each of its details; long parts are cut.
+
+        Example:
+            >>> error.lines()[0]
+            "unknown measure 'ndgc'. Did you mean ndcg?"
+        """
         found = shorten(self.found, _MAX_PART)
         text = f"{shorten(self.where, _MAX_PART)}: {found}" if self.where else found
         if self.expected:

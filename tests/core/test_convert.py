@@ -406,6 +406,8 @@ def test_duplicates_by_rule(rule: Any, rr: float) -> None:
         lambda: rankjury.compare(GOLD_OF_ONE, {"a": {"q": ["a"]}, "b": {"q": ["a"]}}, recorded=5),  # type: ignore[arg-type]
         lambda: rankjury.recommend(5, "popularity"),  # type: ignore[arg-type]
         lambda: rankjury.drift_between(5, 5),  # type: ignore[arg-type]
+        lambda: rankjury.rank_vectors(rankjury.Vectors({"a": [1.0, 2.0]}), k=2.5),  # type: ignore[arg-type]
+        lambda: rankjury.rank_vectors(rankjury.Vectors({"a": [1.0, 2.0]}), metric=5),  # type: ignore[arg-type]
     ],
 )
 def test_an_argument_of_the_wrong_type_is_a_usage_error(call: Callable[[], Any]) -> None:

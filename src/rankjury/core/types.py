@@ -138,7 +138,14 @@ class Runs(ReadOnlyArrays):
 
 @dataclass(frozen=True, eq=False)
 class Gold(ReadOnlyArrays):
-    """Judged items with grades, by query."""
+    """For each query its judged items with a grade.
+
+    ``rankjury.as_gold`` and ``rankjury.read_gold`` make one.
+
+    Example:
+        >>> rankjury.as_gold({"q": {"a": 2, "b": 1}})
+        Gold(gold: 1 queries, 2 judged items)
+    """
 
     queries: pl.Series
     starts: Ints
@@ -181,11 +188,27 @@ class Gold(ReadOnlyArrays):
         return ids, places_in(ids, items)
 
     def against(self, ranking: "Ranking") -> "Gold":
-        """Return the gold with all items listed that this ranking needs."""
+        """Return the gold with all items listed that matter to a ranking.
+
+        Args:
+            ranking: The ranking that will be judged.
+
+        Example:
+            >>> len(gold.against(ranking))
+            2
+        """
         return self if self.lookup is None else self.lookup(ranking)
 
     def part(self, kept: Bools) -> "Gold":
-        """Return some of the rows; queries without any of them are omitted."""
+        """Return some of the rows; queries that have none of them are omitted.
+
+        Args:
+            kept: For each row, whether it is kept.
+
+        Example:
+            >>> len(gold.part(gold.grades >= 2))
+            1
+        """
         lengths = np.diff(np.concatenate(([0], np.cumsum(kept)))[self.starts])
         filled = lengths > 0
         starts = np.concatenate(([0], np.cumsum(lengths[filled])))
@@ -194,15 +217,24 @@ class Gold(ReadOnlyArrays):
         return replace(self, queries=queries, starts=starts, items=items, grades=grades, highest_of_whole=highest)
 
     def frame(self) -> pl.DataFrame:
-        """Return the judgments as a Polars frame with query_id, item_id and grade."""
+        """Return the judgments as a Polars frame: query_id, item_id, grade.
+
+        Example:
+            >>> gold.frame().columns
+            ['query_id', 'item_id', 'grade']
+        """
         return _frame(self, "grade", self.grades)
 
 
 @dataclass(frozen=True, eq=False)
 class Ranking(ReadOnlyArrays):
-    """Retrieved items by query, in input order; ``judge`` orders them by score.
+    """For each query its retrieved items, as given; ``judge`` orders them by score.
 
-    ``scores`` is None if the input order is the ranking.
+    ``scores`` is None where the given order is the ranking. ``rankjury.as_ranking`` and ``rankjury.read_run`` make one.
+
+    Example:
+        >>> rankjury.as_ranking({"q": ["b", "a"]})
+        Ranking(ranking: 1 queries, 2 retrieved items)
     """
 
     queries: pl.Series
@@ -250,7 +282,12 @@ class Ranking(ReadOnlyArrays):
         return not (lengths.max() > 1 and np.array_equal(ordered, -ranks))
 
     def frame(self) -> pl.DataFrame:
-        """Return the ranking as a frame with query_id, item_id and score (if there is none, a descending one)."""
+        """Return the ranking as a Polars frame: query_id, item_id, score (falling with the place if none was given).
+
+        Example:
+            >>> ranking.frame().columns
+            ['query_id', 'item_id', 'score']
+        """
         scores = self.scores
         if scores is None:
             scores = -1.0 - segments_within(self.starts).astype(np.float64)
@@ -294,7 +331,15 @@ class Vectors:
         freeze(self)
 
     def check(self) -> Self:
-        """Return the same vectors, or raise an error that names ids that are duplicates or have non-finite numbers."""
+        """Return the same, or raise an error that names the ids that are duplicates or have numbers not finite.
+
+        Raises:
+            DataError: An id is a duplicate, or a number is not finite.
+
+        Example:
+            >>> vectors.check() is vectors
+            True
+        """
         where, names, numbers = self.source, self.ids, self.values
         duplicates = names.filter(names.is_duplicated()).unique(maintain_order=True)
         if len(duplicates):
@@ -333,12 +378,28 @@ class Vectors:
 
     @check_arguments
     def rows_of(self, ids: pl.Series) -> Ints:
-        """Return the row of each of these ids, −1 for unknown ids."""
+        """Return the row of each of these ids, −1 where there is none.
+
+        Args:
+            ids: The ids.
+
+        Example:
+            >>> vectors.rows_of(pl.Series(["b", "nobody"])).tolist()
+            [1, -1]
+        """
         return places_in(self.ids, ids)
 
     @check_arguments
     def take(self, rows: Ints) -> "Vectors":
-        """Return the vectors of some rows."""
+        """Return the vectors of some rows.
+
+        Args:
+            rows: The numbers of the rows.
+
+        Example:
+            >>> vectors.take(np.array([1])).ids.to_list()
+            ['b']
+        """
         return replace(self, ids=self.ids.gather(rows), values=self.values[rows])
 
 

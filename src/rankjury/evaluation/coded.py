@@ -36,7 +36,7 @@ from rankjury.evaluation.judge import MatchedRanking, OrderRules
 from rankjury.evaluation.scores import Scores
 from rankjury.evaluation.shared_ids import IdSample, SharedIds
 from rankjury.measures.judged import Judged, TieGroups, order_rows
-from rankjury.measures.measure import Measure, Value
+from rankjury.measures.measure import Measure, OnEmpty, OnMissing, ScorePrecision, SelfMatches, Ties
 
 MISSING = -1
 _MAX_ITEMS = 1 << 40
@@ -216,18 +216,45 @@ def evaluate_arrays(
     background: Background | None = None,
     dialect: str | None = None,
     source: str = "recommendations",
-    **conventions: Value,
+    rel: float | None = None,
+    ties: Ties | None = None,
+    missing: OnMissing | None = None,
+    empty: OnEmpty | None = None,
+    self: SelfMatches | None = None,
+    scores: ScorePrecision | None = None,
 ) -> Scores:
-    """Score recommendations that are codes of items: users × k, best first, −1 where there are fewer.
+    """Score recommendations that are codes of items, without ids: the fastest way for many users.
 
-    ``held_out`` is users × m codes, −1 where there are fewer, or ``(starts, items)`` of a CSR; ``grades`` are those of
-    its items, all 1 where there are none. Items of equal grade stand by code. Users of whom nothing was held out are
-    not counted. ``n_items`` is how many items there are; ``background`` is what measures beyond accuracy look at: codes
-    are places in its items, and rows are its users.
+    Args:
+        recommended: Users × k codes, best first, −1 where there are fewer.
+        held_out: Users × m codes of the relevant items, −1 where there are fewer, or ``(starts, items)`` of a CSR.
+            Users of whom nothing was held out are not counted.
+        grades: Grades of the held-out items, in the same layout; by default all 1. Items of equal grade are ordered by
+            code.
+        measures: Measures such as ``"ndcg@10"``.
+        n_items: How many items there are; by default one more than the highest code.
+        background: What measures beyond accuracy compare with: codes are places in its items, rows are its users.
+        dialect: Name of a tool whose conventions are used.
+        source: The name that errors and reports show.
+        rel: Grade from which an item is relevant; by default any above 0.
+        ties: Order of equal scores: by id (``id``), by id descending (``id-desc``), or as given (``order``).
+        missing: A query of the gold that a ranking lacks: scored ``zero``, left out (``skip``), or an ``error``.
+        empty: A query with nothing relevant: left out (``skip``), scored ``zero``, or an ``error``.
+        self: An item whose id is the query's: ``keep`` it in the ranking, or ``drop`` it.
+        scores: Compare scores as 64-bit (``double``) or 32-bit (``single``) numbers.
 
-    >>> rankjury.evaluate_arrays([[3, 1]], [[1, -1]], measures=["rr", "ndcg@10"]).mean()
-    {'rr': 0.5, 'ndcg@10': 0.6309297535714575}
+    Returns:
+        The scores, as ``rankjury.evaluate`` returns them; the queries are the numbers of the rows.
+
+    Raises:
+        DataError: Codes or grades are out of range or differ in shape.
+        UsageError: A measure or convention is not known.
+
+    Example:
+        >>> rankjury.evaluate_arrays([[3, 1]], [[1, -1]], measures=["rr", "ndcg@10"]).mean()
+        {'rr': 0.5, 'ndcg@10': 0.6309297535714575}
     """
+    conventions = {"rel": rel, "ties": ties, "missing": missing, "empty": empty, "self": self, "scores": scores}
     asked = resolve_measures(measures, dialect, conventions)
     shown, held = ItemCodes.read(recommended, source), ItemCodes.read(held_out, "held out")
     if len(shown) != len(held):

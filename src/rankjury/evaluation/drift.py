@@ -263,6 +263,10 @@ def drift_between(
     Raises:
         UsageError: Where there are several systems and none is named, or ``allowed`` is negative.
         DataError: Where a report holds no stability of the system, or the reports have no query in common.
+
+    Example:
+        >>> rankjury.drift_between(report, report, system="dense").worst.change
+        0.0
     """
     if not allowed >= 0:
         raise UsageError(f"a change of {allowed} is allowed", expected="a share such as 0.05, for 5 %")

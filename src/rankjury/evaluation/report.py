@@ -54,7 +54,16 @@ S = TypeVar("S", bound=Section)
 
 @dataclass(frozen=True, repr=False)
 class Report:
-    """Evaluation results: estimates, comparisons, slices, warnings, provenance, and sections."""
+    """Evaluation results: estimates, comparisons, slices, warnings, provenance, and sections.
+
+    ``print`` shows the answer, the means and differences, and the warnings; ``save`` writes a file, ``to_pandas``
+    returns a frame. ``rankjury.evaluate``, ``compare``, ``agree`` and ``run_plan`` make one.
+
+    Example:
+        >>> report = rankjury.evaluate({"q": ["a"]}, {"old": {"q": ["b", "a"]}, "new": {"q": ["a"]}}, "rr")
+        >>> report.mean()
+        {'old': {'rr': 0.5}, 'new': {'rr': 1.0}}
+    """
 
     systems: Mapping[str, SystemResult]
     resampling: Resampling | None = None
@@ -145,7 +154,17 @@ class Report:
         return per_query_table(self.scores)
 
     def section(self, kind: type[S], system: str | None = None) -> S | None:
-        """Return the section of a kind, of a system or of the report as a whole; None where there is none."""
+        """Return the section of a kind; None where there is none.
+
+        Args:
+            kind: The class of the section.
+            system: The system that it is about; None for the report as a whole.
+
+        Example:
+            >>> from rankjury.evaluation.gate import Gate
+            >>> report.section(Gate) is None
+            True
+        """
         sections = self.sections if system is None else self.systems[system].sections
         section = sections.get(kind.name)
         return section if isinstance(section, kind) else None
@@ -153,8 +172,16 @@ class Report:
     def needed_section(self, kind: type[S], system: str | None = None) -> S:
         """Return the section of a kind.
 
+        Args:
+            kind: The class of the section.
+            system: The system that it is about; None for the report as a whole.
+
         Raises:
-            UsageError: Where the report has none.
+            UsageError: The report has none.
+
+        Example:
+            >>> from rankjury.evaluation.gate import Gate
+            >>> gate = report.with_sections(rankjury.gate(report, "rr >= 0")).needed_section(Gate)
         """
         section = self.section(kind, system)
         if section is None:
@@ -162,13 +189,29 @@ class Report:
         return section
 
     def sections_of(self, kind: type[S]) -> dict[str, S]:
-        """Return the sections of a kind by system, of those systems that have one."""
+        """Return the sections of a kind by system, of those systems that have one.
+
+        Args:
+            kind: The class of the section.
+
+        Example:
+            >>> from rankjury.evaluation.sections import ScoreHistogram
+            >>> report.sections_of(ScoreHistogram)
+            {}
+        """
         return {name: section for name in self.systems if (section := self.section(kind, name)) is not None}
 
     def with_sections(self, *sections: Section, system: str | None = None) -> "Report":
-        """Return the report with sections added, to a system or to the report as a whole.
+        """Return the report with sections added.
 
         A section of the same name is replaced. The sections' warnings are added to the report's.
+
+        Args:
+            *sections: The sections, such as a gate.
+            system: The system that they are about; None for the report as a whole.
+
+        Example:
+            >>> report.with_sections(rankjury.gate(report, "rr >= 0")).save("report.html")
         """
         added = {section.name: section for section in sections}
         further = [warning for section in sections for warning in section.warnings()]
@@ -179,7 +222,16 @@ class Report:
         return replace(self, systems={**self.systems, system: changed}, warnings=warnings)
 
     def with_recorded(self, values: Mapping[str, Mapping[str, float | RecordedValue]]) -> "Report":
-        """Return the report with values of systems, such as latencies, added: by system and name."""
+        """Return the report with values of systems, such as latencies, added.
+
+        Args:
+            values: The values, by system and name.
+
+        Example:
+            >>> report = report.with_recorded({"dense": {"latency_p95_ms": 12.5}})
+            >>> rankjury.gate(report, "latency_p95_ms <= 20").passed
+            True
+        """
         systems = dict(self.systems)
         for name, added in values.items():
             recorded = dict(systems[name].recorded)
@@ -249,38 +301,94 @@ class Report:
         return names
 
     def measure(self, label: str) -> Measure | None:
-        """Return a measure with its conventions; None where its metric is not installed here."""
+        """Return a measure with its conventions; None where its metric is not installed here.
+
+        Args:
+            label: The measure as it was asked for.
+
+        Example:
+            >>> print(report.measure("rr"))
+            rr
+        """
         return next((system.measures[label] for system in self.systems.values() if label in system.measures), None)
 
     def is_whole(self, label: str) -> bool:
-        """Whether a measure is one value over all queries, to which each contributes."""
+        """Return whether a measure is one value over all queries, to which each contributes.
+
+        Args:
+            label: The measure as it was asked for.
+
+        Example:
+            >>> report.is_whole("rr")
+            False
+        """
         measure = self.measure(label)
         return measure is not None and measure.metric.whole
 
     def relevant_from(self, label: str) -> float | None:
-        """Return the grade from which a measure counts an item as relevant; None: any above 0."""
+        """Return the grade from which a measure counts an item as relevant; None: any above 0.
+
+        Args:
+            label: The measure as it was asked for.
+
+        Example:
+            >>> report.relevant_from("rr") is None
+            True
+        """
         measure = self.measure(label)
         grade = None if measure is None else measure["rel"]
         return float(grade) if isinstance(grade, int | float) else None
 
     def lower_is_better(self, label: str) -> bool:
-        """Whether less of a measure is better."""
+        """Return whether less of a measure is better.
+
+        Args:
+            label: The measure as it was asked for.
+
+        Example:
+            >>> report.lower_is_better("rr")
+            False
+        """
         measure = self.measure(label)
         return measure is not None and measure.metric.lower_is_better
 
     def describes(self, label: str) -> bool:
-        """Whether a measure describes a run, such as ``judged@10``, rather than how good it is."""
+        """Return whether a measure describes a run, such as ``judged@10``, rather than how good it is.
+
+        Args:
+            label: The measure as it was asked for.
+
+        Example:
+            >>> report.describes("rr")
+            False
+        """
         measure = self.measure(label)
         return measure is not None and measure.metric.descriptive
 
     @check_arguments
     def both_names(self, label: str) -> str:
-        """Return ``Recall@5 = precision@5`` where the measure is commonly called something else, else the label."""
+        """Return ``Recall@5 = precision@5`` where the measure is commonly called something else, else the label.
+
+        Args:
+            label: The measure as it was asked for.
+
+        Example:
+            >>> report.both_names("rr")
+            'rr'
+        """
         return with_common_name(label, self.common_names.get(label))
 
     @check_arguments
     def only(self, labels: Sequence[str]) -> "Report":
-        """Return the report with some of the measures, for showing."""
+        """Return the report with some of the measures, for showing.
+
+        Args:
+            labels: The measures as they were asked for.
+
+        Example:
+            >>> report.only(["rr"]).labels
+            ('rr',)
+        """
         return replace(
             self,
             queries=None if self.queries is None else self.queries.only(labels),
@@ -336,7 +444,15 @@ class Report:
         return render_snippet("report", self)
 
     def query_name(self, id_: str) -> str:
-        """Return what a table calls a query: the item's name where queries are items, else the id."""
+        """Return what a table calls a query: the item's name where queries are items, else the id.
+
+        Args:
+            id_: The query.
+
+        Example:
+            >>> report.query_name("q1")
+            'q1'
+        """
         return self.name_of(id_) if self.queries is not None and self.queries.queries_are_items else id_
 
     @property
@@ -350,23 +466,56 @@ class Report:
         return {} if self.queries is None else self.queries.texts
 
     def fact(self, system: str, name: str) -> Any:
-        """Return one of a system's facts, such as its model; None where it is not known."""
+        """Return one of a system's facts, such as its model; None where it is not known.
+
+        Args:
+            system: The system.
+            name: The name of the fact.
+
+        Example:
+            >>> report.fact("dense", "model") is None
+            True
+        """
         facts = self.section(SystemFacts, system)
         return None if facts is None else facts.get(name)
 
     def query_text(self, id_: str) -> str | None:
-        """Return a query's own text, where it is known."""
+        """Return a query's own text, where it is known.
+
+        Args:
+            id_: The query.
+
+        Example:
+            >>> report.query_text("q1") is None
+            True
+        """
         return None if self.queries is None else self.queries.query_texts.get(id_)
 
     @check_arguments
     def name_of(self, id_: str) -> str:
-        """Return an item's name, cut short where a table could not hold it."""
+        """Return an item's name, cut short where a table could not hold it.
+
+        Args:
+            id_: The item.
+
+        Example:
+            >>> report.name_of("a")
+            'a'
+        """
         name = self.names.get(id_, id_)
         return name if len(name) <= _MAX_NAME_LENGTH or name == id_ else f"{name[: _MAX_NAME_LENGTH - 1].rstrip()}…"
 
     @check_arguments
     def to_json(self, *, queries: bool = False) -> dict[str, Any]:
-        """Return the versioned form; what is undefined is null. With ``queries``, every query's scores as well."""
+        """Return the versioned JSON form; what is undefined is null.
+
+        Args:
+            queries: Whether to add every query's scores.
+
+        Example:
+            >>> report.to_json()["schema"]
+            'rankjury.report/1'
+        """
         form: dict[str, Any] = {
             "schema": SCHEMA,
             "rankjury": self.version,
@@ -407,7 +556,7 @@ class Report:
 
     @classmethod
     def from_json(cls, value: Any, where: str = "report") -> "Report":
-        """Read what ``to_json`` wrote, now or in an earlier version.
+        """Return the report that ``to_json`` wrote, now or in an earlier version.
 
         Args:
             value: The parsed JSON.
@@ -415,6 +564,10 @@ class Report:
 
         Raises:
             DataError: Where it is not a report, or a value in it is not as rankjury writes it.
+
+        Example:
+            >>> rankjury.Report.from_json(report.to_json()) == report
+            True
         """
         form = check_schema(value, where)
         entry = read_record(_ReportForm, form, where)

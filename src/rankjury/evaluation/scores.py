@@ -44,7 +44,16 @@ class RecordedValue(Record):
 
 @dataclass(frozen=True, eq=False)
 class Scores:
-    """Scores per query and measure. NaN is undefined: counted and shown, never averaged."""
+    """Scores of one ranking per query and measure. NaN is undefined: counted and shown, never averaged.
+
+    ``print`` shows the answer, the means with their intervals, and the warnings. ``scores["ndcg@10"]`` are the values
+    of one measure by query, in the order of ``queries``.
+
+    Example:
+        >>> scores = rankjury.evaluate({"q1": ["a"], "q2": ["b"]}, {"q1": ["a"], "q2": ["a", "b"]}, "rr")
+        >>> scores["rr"].tolist()
+        [1.0, 0.5]
+    """
 
     queries: pl.Series
     labels: tuple[str, ...]
@@ -87,7 +96,15 @@ class Scores:
         return frozenset(label for label, convention in named if is_descriptive(convention))
 
     def only(self, labels: Sequence[str] | None) -> "Scores":
-        """Return the scores of some measures; None: of all."""
+        """Return the scores of some measures.
+
+        Args:
+            labels: The measures as they were asked for; None for all.
+
+        Example:
+            >>> scores.only(["rr"]).labels
+            ('rr',)
+        """
         if labels is None or tuple(labels) == self.labels:
             return self
         places = [self._column(label) for label in labels]
@@ -101,7 +118,15 @@ class Scores:
 
     @check_arguments
     def part(self, rows: Ints) -> "Scores":
-        """Return the scores of some queries, by their row numbers."""
+        """Return the scores of some queries.
+
+        Args:
+            rows: Their row numbers.
+
+        Example:
+            >>> len(scores.part(np.array([0])).queries)
+            1
+        """
         return replace(self, queries=self.queries.gather(rows), values=self.values[rows])
 
     @property
@@ -111,7 +136,15 @@ class Scores:
 
     @check_arguments
     def summary(self, label: str) -> Estimate:
-        """Mean, spread, n and the number of undefined queries of one measure; no interval."""
+        """Return mean, spread, n and the number of undefined queries of one measure; no interval.
+
+        Args:
+            label: The measure as it was asked for.
+
+        Example:
+            >>> scores.summary("rr").n
+            2
+        """
         return summarise(self[label], self.aggregates[self._column(label)])
 
     def mean(self) -> dict[str, float]:
@@ -187,7 +220,16 @@ class Scores:
         return as_pandas(self.to_polars())
 
     def bounded(self, label: str, estimate: Estimate) -> Estimate:
-        """Of a figure over all queries the interval is cut where the figure cannot be."""
+        """Return an estimate whose interval is cut where a value over all queries cannot be.
+
+        Args:
+            label: The measure.
+            estimate: Its estimate.
+
+        Example:
+            >>> scores.bounded("rr", scores.summary("rr")).n
+            2
+        """
         if label not in self.whole or estimate.ci is None:
             return estimate
         low, high = estimate.ci

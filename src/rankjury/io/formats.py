@@ -147,7 +147,22 @@ def form_to_write(path: Path, form: str | None, allowed: Sequence[str]) -> tuple
 
 @check_arguments
 def read_gold(given: str | Path, form: str | None = None, *, relevant_from: float | None = None) -> Gold:
-    """Read a gold from a path, or from standard input (``-``)."""
+    """Read a gold from a file: TREC qrels, JSON, JSONL, CSV, TSV or Parquet.
+
+    Args:
+        given: The path, or ``-`` for standard input.
+        form: ``trec``, ``json``, ``jsonl``, ``csv``, ``tsv`` or ``parquet``; by default the content decides.
+        relevant_from: Grade from which an item is relevant; by default any above 0.
+
+    Returns:
+        The gold.
+
+    Raises:
+        DataError: The file cannot be read, or a line is not valid.
+
+    Example:
+        >>> rankjury.read_gold("qrels.trec", relevant_from=2)
+    """
     source = Source.open(given)
     with guard_reading(source.name):
         return gold_from_frame(read(source, "gold", form), source=source.name, relevant_from=relevant_from)
@@ -155,7 +170,21 @@ def read_gold(given: str | Path, form: str | None = None, *, relevant_from: floa
 
 @check_arguments
 def read_run(given: str | Path, form: str | None = None) -> Ranking:
-    """Read a run from a path, or from standard input (``-``)."""
+    """Read a run from a file: TREC, JSON, JSONL, CSV, TSV or Parquet.
+
+    Args:
+        given: The path, or ``-`` for standard input.
+        form: ``trec``, ``json``, ``jsonl``, ``csv``, ``tsv`` or ``parquet``; by default the content decides.
+
+    Returns:
+        The ranking.
+
+    Raises:
+        DataError: The file cannot be read, or a line is not valid.
+
+    Example:
+        >>> rankjury.read_run("run.trec")
+    """
     source = Source.open(given)
     with guard_reading(source.name):
         return ranking_from_frame(read(source, "run", form), source=source.name)

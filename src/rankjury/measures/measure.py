@@ -198,7 +198,20 @@ def metric_aliases() -> dict[str, str]:
 
 @dataclass(frozen=True)
 class Measure:
-    """A metric with cut-off and conventions. Hashable; equal if spelled equally."""
+    """A metric, its cut-off and its conventions. Hashable; equal when spelled alike.
+
+    Args:
+        name: Name of the metric: ``rankjury list metrics`` lists them.
+        k: The cut-off; None for none.
+        options: Pairs of convention and value, such as ``(("gain", "exp"),)``.
+
+    Raises:
+        UsageError: The metric is not known, or needs or has no cut-off.
+
+    Example:
+        >>> print(rankjury.Measure("ndcg", 10, (("gain", "exp"),)))
+        ndcg(gain=exp)@10
+    """
 
     name: str
     k: int | None = None
@@ -233,17 +246,34 @@ class Measure:
 
     @check_arguments
     def with_options(self, changes: Mapping[str, Value]) -> "Measure":
-        """Return the measure with other conventions; unknown ones are ignored."""
+        """Return the measure with other conventions.
+
+        Args:
+            changes: Conventions by name; those that the metric does not know are ignored.
+
+        Example:
+            >>> print(rankjury.Measure("ndcg", 10).with_options({"gain": "exp"}))
+            ndcg(gain=exp)@10
+        """
         known = {option.name for option in self.metric.all_options}
         merged = {**dict(self.options), **{name: value for name, value in changes.items() if name in known}}
         return Measure(self.name, self.k, tuple(merged.items()))
 
     def metric_options(self) -> dict[str, Any]:
-        """Return the options that the metric's function supports."""
+        """Return the options that the metric's function takes.
+
+        Example:
+            >>> rankjury.Measure("ndcg", 10).metric_options()["gain"]
+            'linear'
+        """
         return {option.name: self[option.name] for option in self.metric.options}
 
     def spelled_out(self) -> str:
-        """Return the spelling with all conventions, including defaults."""
+        """Return the spelling with every convention written, defaults too.
+
+        Example:
+            >>> rankjury.Measure("rr", 10).spelled_out()
+        """
         known = [(option.name, self[option.name]) for option in self.metric.all_options]
         return _spell(self.name, [(name, value) for name, value in known if value is not None], self.k)
 
@@ -252,7 +282,21 @@ class Measure:
 
     @classmethod
     def parse(cls, text: str) -> "Measure":
-        """Parse the spelling of a measure."""
+        """Read rankjury's own spelling.
+
+        Args:
+            text: The spelling, such as ``ndcg(gain=exp)@10``.
+
+        Returns:
+            The measure.
+
+        Raises:
+            UsageError: The metric, an option or a value is not known.
+
+        Example:
+            >>> rankjury.Measure.parse("recall(rel=2)@100").k
+            100
+        """
         name, options, k = split_spelling(text)
         name = metric_aliases().get(name, name)
         metric = METRICS.find(name)

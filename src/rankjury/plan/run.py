@@ -91,7 +91,8 @@ def run_plan(
     Raises:
         RankjuryError: The plan or a file that it names cannot be read, or an output cannot be written.
 
-    >>> rankjury.run_plan("rankjury.toml", archive=False).report
+    Example:
+        >>> rankjury.run_plan("rankjury.toml", archive=False).report
     """
     kept = None if archive is False else Archive.at(path=None if isinstance(archive, bool) else Path(archive))
     folder = None if output is None else Path(output)

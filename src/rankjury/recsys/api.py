@@ -66,9 +66,10 @@ def held_out(
         UsageError: An argument is not valid, or does not go with a log that is split already.
         DataError: A file cannot be read, or a window is empty.
 
-    >>> task = rankjury.held_out("ratings.csv", items="movies.csv")
-    >>> ranking = rankjury.recommend(task, "popularity", measures=["ndcg@10", "recall@10"])
-    >>> rankjury.evaluate(task.gold, ranking, ["ndcg@10", "recall(rel=4)@10"])
+    Example:
+        >>> task = rankjury.held_out("ratings.csv", items="movies.csv")
+        >>> ranking = rankjury.recommend(task, "popularity", measures=["ndcg@10", "recall@10"])
+        >>> rankjury.evaluate(task.gold, ranking, ["ndcg@10", "recall(rel=4)@10"])
     """
     if isinstance(log, str | Path) and is_split_folder(log):
         log = read_split(log)
@@ -134,7 +135,8 @@ def recommend(
     Raises:
         UsageError: An argument has a value that is not possible.
 
-    >>> ranking = rankjury.recommend(task, "popularity", measures=["ndcg@20"])
+    Example:
+        >>> ranking = rankjury.recommend(task, "popularity", measures=["ndcg@20"])
     """
     if not isinstance(task, Task):
         raise UsageError(f"found a task of type {type(task).__name__}", expected="a task as rankjury.held_out makes it")

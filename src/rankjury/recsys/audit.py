@@ -221,7 +221,8 @@ def audit(
         UsageError: An argument is not one of these.
         DataError: The log or the catalogue cannot be read, or has no rows.
 
-    >>> rankjury.audit("ml-1m").warnings
+    Example:
+        >>> rankjury.audit("ratings.csv").warnings
     """
     items = find_companions(log)[0] if items is None else items
     items = read_items(items) if isinstance(items, str | Path) else items

@@ -11,7 +11,7 @@ from rankjury.evaluation.judge import DuplicateRule, MatchedRanking, OrderRules
 from rankjury.evaluation.report import Report
 from rankjury.evaluation.slices.groups import parse_attributes
 from rankjury.measures.judged import Judged, TieRule
-from rankjury.measures.measure import Measure, Value
+from rankjury.measures.measure import Measure, OnEmpty, OnMissing, ScorePrecision, SelfMatches, Ties
 from rankjury.scale.block_scores import block_ranking
 from rankjury.scale.blocks import read_blocks
 from rankjury.scale.local import evaluate_tables
@@ -41,19 +41,52 @@ def evaluate(
     memory: str = "2GB",
     temp: str | Path | None = None,
     progress: Progress = NO_PROGRESS,
-    **conventions: Value,
+    rel: float | None = None,
+    ties: Ties | None = None,
+    missing: OnMissing | None = None,
+    empty: OnEmpty | None = None,
+    self: SelfMatches | None = None,
+    scores: ScorePrecision | None = None,
 ) -> Report:
-    """Evaluate rankings from Parquet files or folders of them in blocks, within a memory limit.
+    """Score runs that are Parquet files or folders of them in blocks of queries, within a memory limit.
 
-    ``runs`` is one path, or several by name; with ``baseline`` they are compared with that one. ``slices`` is a table
-    of query attributes, and ``by`` selects the attributes to group by; ``item_slices`` and ``items_by`` are the same
-    for items. ``quantiles`` are shares of the queries, such as 0.05 and 0.5. The scores of every query are written to
-    ``per_query``: a new folder, or a file.
+    Args:
+        gold: Path of the gold.
+        runs: Path of a run, or several by name.
+        measures: Measures such as ``"ndcg@10"``.
+        baseline: Name of the run that the others are compared with; by default nothing is compared.
+        slices: A table of attributes of queries.
+        by: Which of its attributes to break down by; by default all that group.
+        item_slices: A table of attributes of items.
+        items_by: Which of its attributes to break down by.
+        resampling: How intervals and tests are made; None for means only.
+        dialect: Name of a tool whose conventions are used.
+        duplicates: How to handle duplicate (query, item) pairs: ``error``, or keep the ``first``, ``last`` or ``max``.
+        quantiles: Shares of the queries, such as 0.05 and 0.5, at which scores are reported.
+        per_query: A new folder, or a file, for every query's scores.
+        memory: The memory limit.
+        temp: The folder for temporary files.
+        progress: Reports how far it is.
+        rel: Grade from which an item is relevant; by default any above 0.
+        ties: Order of equal scores: by id (``id``), by id descending (``id-desc``), or as given (``order``).
+        missing: A query of the gold that a ranking lacks: scored ``zero``, left out (``skip``), or an ``error``.
+        empty: A query with nothing relevant: left out (``skip``), scored ``zero``, or an ``error``.
+        self: An item whose id is the query's: ``keep`` it in the ranking, or ``drop`` it.
+        scores: Compare scores as 64-bit (``double``) or 32-bit (``single``) numbers.
 
-    >>> rankjury.scale.evaluate("gold/", {"old": "old/", "new": "new/"}, "ndcg@10", baseline="old").comparisons
+    Returns:
+        The report, the same to the last bit as in memory.
+
+    Raises:
+        DataError: A file cannot be read, or its data is wrong.
+        UsageError: An argument is not valid.
+
+    Example:
+        >>> rankjury.scale.evaluate("gold.parquet", {"old": "old.parquet", "new": "new.parquet"}, "rr").mean()
     """
     named = runs if isinstance(runs, Mapping) else {Path(runs).stem: runs}
     systems = {name: str(path) for name, path in named.items()}
+    conventions = {"rel": rel, "ties": ties, "missing": missing, "empty": empty, "self": self, "scores": scores}
     wanted = tuple(resolve_measures(measures, dialect, conventions))
     request = EvaluationRequest(
         str(gold), systems, wanted, resampling, baseline, duplicates, quantiles=tuple(quantiles)
@@ -77,9 +110,29 @@ def judge(
     temp: str | Path | None = None,
     progress: Progress = NO_PROGRESS,
 ) -> Iterator[Judged]:
-    """Judge a ranking block by block, for custom measures: yields results of ``rankjury.judge`` for some queries.
+    """Judge a ranking block by block, for custom measures.
 
-    Both are Parquet files or folders of them; every query of the gold is in exactly one block.
+    Args:
+        gold: A Parquet file, or a folder of them.
+        run: A Parquet file, or a folder of them.
+        ties: Order of equal scores: by id (``id``), by id descending (``id-desc``), or as given (``order``).
+        scores: Compare scores as 64-bit (``double``) or 32-bit (``single``) numbers.
+        self_matches: An item whose id is the query's: ``keep`` it in the ranking, or ``drop`` it.
+        duplicates: How to handle duplicate (query, item) pairs: ``error``, or keep the ``first``, ``last`` or ``max``.
+        places: Whether to compare with the order of the gold, too.
+        memory: The memory limit.
+        temp: The folder for temporary files.
+        progress: Reports how far it is.
+
+    Yields:
+        What ``rankjury.evaluation.judge.judge`` returns, of some queries; every query of the gold is in one block.
+
+    Raises:
+        DataError: A file cannot be read, or its data is wrong.
+
+    Example:
+        >>> sum(len(judged.queries) for judged in rankjury.scale.judge("gold.parquet", "new.parquet"))
+        2
     """
     tables = [open_table(gold, "gold"), open_table(run, "run")]
     budget, folder = Budget(parse_memory(memory)), None if temp is None else Path(temp)

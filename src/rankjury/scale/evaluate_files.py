@@ -96,7 +96,9 @@ def evaluate_files(
         UsageError: A measure, a system or an option is unknown, or options exclude each other.
 
     Example:
-        >>> evaluate_files("qrels.trec", ["bm25.trec", "dense.trec"], ["ndcg@10"]).estimates["dense"]["ndcg@10"].mean
+        >>> report = rankjury.evaluate_files("qrels.trec", {"bm25": "run.trec", "dense": "dense.trec"}, ["rr"])
+        >>> report.mean()["dense"]
+        {'rr': 0.75}
     """
     from rankjury.evaluation.evaluate import DEFAULT_MEASURES, resolve_measures
 

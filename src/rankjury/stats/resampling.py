@@ -246,13 +246,26 @@ FEWEST_RESAMPLES, MOST_RESAMPLES = 100, 10_000_000
 
 @dataclass(frozen=True)
 class Resampling(Record):
-    """Settings of intervals and randomization tests."""
+    """Settings of confidence intervals and randomization tests.
+
+    Args:
+        resamples: How many resamples are drawn, from 100.
+        level: Level of the intervals.
+        seed: Seed of the resampling.
+        interval: ``bca``, ``percentile``, or ``auto``: bca for means, which are skewed, and percentile for differences,
+            many of which are zero.
+
+    Raises:
+        UsageError: A value is not valid.
+
+    Example:
+        >>> rankjury.compare({"q": ["a"]}, {"x": {"q": ["a"]}, "y": {"q": ["b"]}}, resampling=rankjury.Resampling(1000))
+    """
 
     resamples: int = 10_000
     level: float = 0.95
     seed: SignedInt = 0
     interval: IntervalMethod = "auto"
-    """``auto``: bca for means, which are skewed; percentile for differences, many of which are zero."""
 
     def __post_init__(self) -> None:
         check_fields(self)

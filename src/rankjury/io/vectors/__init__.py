@@ -45,11 +45,24 @@ VECTOR_SUFFIXES = tuple(_READERS)
 
 @check_arguments
 def read_vectors(given: str | Path, *, ids: str | None = None, taken: str | None = None) -> Vectors:
-    """Read ``FILE`` or ``FILE:KEY``; the key names an array or a column if there are several.
+    """Read vectors from a file: .npy, .npz, Parquet, JSON, JSONL or safetensors.
 
-    ``ids`` is a file of ids for vectors without ids: one per line, a JSON list, an array of strings, or a column of a
-    table (``papers.parquet:paper_id``). If it is None, a file of ids next to the vectors is used if it exists;
-    otherwise the rows are numbered from 0. ``taken`` is a file of ids that belongs to other vectors.
+    Args:
+        given: ``FILE`` or ``FILE:KEY``; the key names an array or a column if there are several.
+        ids: A file of ids for vectors without ids: one per line, a JSON list, an array of strings, or a column of a
+            table (``papers.parquet:paper_id``). By default a file of ids next to the vectors, such as
+            ``vectors_ids.txt``; without one, the rows are numbered from 0.
+        taken: A file of ids that belongs to other vectors.
+
+    Returns:
+        The vectors.
+
+    Raises:
+        DataError: The file cannot be read, or there are more or fewer ids than rows.
+        UsageError: The suffix is not known, or ``ids`` is given for vectors that have ids.
+
+    Example:
+        >>> rankjury.read_vectors("vectors.npz:anchor")
     """
     path, key = split_off_key(str(given))
     source = Source.open(path)

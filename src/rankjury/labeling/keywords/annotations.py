@@ -202,9 +202,25 @@ def read_annotations(
     separator: str = SEPARATOR,
     no_value: Sequence[str] = NO_VALUE,
 ) -> Annotations:
-    """Read a CSV, TSV, JSONL or Parquet table.
+    """Read the keywords of items from a CSV, TSV, JSONL or Parquet table.
 
-    ``groups``: the columns of each; None: every column except the id column is a group.
+    Args:
+        given: The path, or ``-`` for standard input.
+        groups: The columns of each group of keywords; by default every column but that of the ids is a group of its
+            own.
+        id_column: The column of ids, where its name does not tell.
+        separator: What separates the keywords of a cell.
+        no_value: Cells that hold no keyword.
+
+    Returns:
+        The annotations, with their ``vocabulary``.
+
+    Raises:
+        DataError: The table cannot be read, or an id is missing or a duplicate.
+        UnknownName: A column does not exist.
+
+    Example:
+        >>> rankjury.read_annotations("clips.csv", {"traffic": ["thing"]})
     """
     frame, ids = read_attributes(str(given), "item", id_column=id_column, as_written=True)
     with guard_reading(str(given), "annotations"):

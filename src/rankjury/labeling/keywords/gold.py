@@ -274,9 +274,25 @@ def keyword_gold(
     groups: Sequence[str] = (),
     without: WithoutKeywords = "skip",
 ) -> Gold:
-    """Return the items with the keywords of each query as gold; without ``queries``, the items are the queries.
+    """Return a gold from keywords: the items that have those that a query asks for.
 
-    ``match``: all, any, at-least-2 (3 …) or graded. ``groups`` are the relevant groups; empty: all.
+    Args:
+        annotations: The keywords of items, as ``rankjury.read_annotations`` reads them.
+        queries: By query, the keywords that it asks for; by default each item is a query for its own keywords.
+        match: ``all`` keywords, ``any``, ``at-least-2`` (3 …), or ``graded`` by how many.
+        groups: The groups of keywords that count; by default all.
+        without: What to do with queries without keywords: ``skip`` them, ``all`` items match, or an ``error``.
+
+    Returns:
+        The gold.
+
+    Raises:
+        DataError: A keyword is not in the vocabulary, or no query has one.
+        UsageError: An argument is not valid.
+
+    Example:
+        >>> annotations = rankjury.read_annotations("clips.csv")
+        >>> rankjury.keyword_gold(annotations, {"t1": ["car"]})
     """
     counted = annotations.select(tuple(groups)) if len(groups) else annotations
     if queries is None:

@@ -175,11 +175,27 @@ def map_texts(
     groups: Sequence[str] | None = None,
     mapper: Mapper | None = None,
 ) -> list[Extraction]:
-    """Return the keywords of each text.
+    """Return the keywords of each text, mapped onto a vocabulary.
 
-    ``groups`` are the selected ones: n-grams are mapped to the whole vocabulary, and keywords of other groups are
-    dropped, so that night is not mapped to the most similar kind of vehicle. ``mapper`` is an existing one to reuse.
-    ``progress`` is called with the number of steps done and their total.
+    Args:
+        texts: The texts.
+        vocabulary: The keywords to map onto, such as ``annotations.vocabulary``.
+        settings: Which mapper is used, and its thresholds.
+        progress: Called with how many steps are done, and of how many.
+        groups: The groups of keywords that count; by default all. Texts are mapped onto the whole vocabulary, and
+            keywords of other groups are dropped, so that night is not taken for the nearest kind of vehicle.
+        mapper: A mapper that was made before, instead of ``settings``.
+
+    Returns:
+        For each text the keywords that were found, and how.
+
+    Raises:
+        UsageError: A group or a mapper is not known.
+        MissingExtra: The mapper's library is not installed.
+
+    Example:
+        >>> annotations = rankjury.read_annotations("clips.csv")
+        >>> rankjury.map_texts(["a car at night"], annotations.vocabulary)
     """
     if isinstance(texts, str):
         raise UsageError(f"the texts are the text {texts!r}", expected=f"a list: [{texts!r}]")

@@ -199,10 +199,20 @@ class ProductCatalogue:
 
 @check_arguments
 def read_catalogue(given: str | Path, *, id_field: str | None = None) -> ProductCatalogue:
-    """Read a .json, .jsonl, .csv, .tsv or .parquet file of products, one record per item.
+    """Read products from a .json, .jsonl, .csv, .tsv or .parquet file with one record per item.
 
-    ``id_field`` names the field of ids if there are several; default: the first known name that every record has.
-    Products without text are kept if they have other fields.
+    Args:
+        given: The path, or ``-`` for standard input.
+        id_field: The field of ids; by default the first of those rankjury knows that every record has.
+
+    Returns:
+        The catalogue. Products without any text stay where they have other fields.
+
+    Raises:
+        DataError: The file cannot be read, or an id is missing or a duplicate.
+
+    Example:
+        >>> rankjury.read_catalogue("items.jsonl", id_field="id")
     """
     source = Source.open(given)
     with guard_reading(source.name, "a catalogue"):

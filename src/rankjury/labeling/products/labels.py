@@ -289,9 +289,23 @@ class Labels:
 def label(
     catalogue: ProductCatalogue, queries: pl.DataFrame, *, synonyms: Synonyms | None = None, own_category: bool = False
 ) -> Labels:
-    """Grade every pair of a query (a frame with id and text, perhaps type and category) and an item.
+    """Grade every pair of a query and a product by rules on types, categories and attributes.
 
-    ``own_category``: a query's category column, if it has a value, replaces the category in its text.
+    Args:
+        catalogue: The products, as ``rankjury.read_catalogue`` reads them.
+        queries: A Polars frame with the columns id and text, perhaps type and category.
+        synonyms: Words that mean the same; by default those that rankjury knows.
+        own_category: Whether a query's category column decides, where it has a value, rather than its text.
+
+    Returns:
+        The labels: ``.gold`` is what ``rankjury.evaluate`` takes.
+
+    Raises:
+        DataError: A column is missing, or an id is a duplicate.
+
+    Example:
+        >>> catalogue = rankjury.read_catalogue("items.jsonl")
+        >>> labels = rankjury.label(catalogue, pl.DataFrame({"id": ["q"], "text": ["red dress"]}))
     """
     known = synonyms or read_synonyms()
     queries = _whole(queries)

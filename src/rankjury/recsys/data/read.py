@@ -75,7 +75,8 @@ def read_log(
         UsageError: An argument is not valid, or names a column that does not exist.
         DataError: The file cannot be read, or a row is faulty; the error says where.
 
-    >>> rankjury.read_log("ml-1m")
+    Example:
+        >>> rankjury.read_log("ratings.csv")
     """
     if scale is not None and not scale[0] < scale[1]:
         raise UsageError(f"the scale {scale[0]:g} to {scale[1]:g} is empty", expected="the lowest, then the highest")

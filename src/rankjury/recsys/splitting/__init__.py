@@ -81,7 +81,8 @@ def split_log(log: Any, kind: str = "temporal", **options: object) -> Split:
         UsageError: The kind or an option is not known, or has a value that is not possible.
         DataError: The log cannot be read, lacks times that the kind needs, or leaves a window empty.
 
-    >>> rankjury.split_log("ratings.csv", "leave-last", n=1).window("train")
+    Example:
+        >>> rankjury.split_log("ratings.csv", "leave-last", n=1).window("train")
     """
     log = log if isinstance(log, Log) else read_log(log)
     chosen = SPLITS.get(kind)

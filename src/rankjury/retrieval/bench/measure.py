@@ -250,14 +250,36 @@ def try_index(
     clock: Clock | None = Clock(),
     resampling: Resampling | None = Resampling(),  # noqa: B008 - frozen
 ) -> IndexResult:
-    """Build an index and measure it: ``rankjury.try_index(items, queries, engine="faiss-hnsw", build={"m": 16})``.
+    """Build an index over vectors, and measure its recall against exact search, its latency and its size.
 
-    ``corpus`` and ``queries`` are matrices, paths or ``Vectors``; without queries the corpus's own items are asked,
-    each without itself. ``exclude_self`` says whether the item of the query's own id is left out; None: it is where the
-    queries are the corpus (none given, the same object or the same file). With an existing table
-    (``settings={"dsn": …, "table": …}``) the stored vectors are the corpus; ``corpus`` may be None, and is otherwise
-    compared with them. The result has ``recall`` against exact search,
-    ``latency``, ``build_seconds`` and ``size_bytes``; ``clock=None`` takes no times.
+    Args:
+        corpus: The items: a matrix, a dict of id to vector, a frame, a path, or ``rankjury.Vectors``. None where an
+            existing table holds them (``settings={"dsn": …, "table": …}``); otherwise they are compared with the
+            table's.
+        queries: The queries, in the same forms; by default the items are, each without itself.
+        engine: Name of the engine: ``rankjury list engines`` lists them.
+        metric: ``cosine``, ``ip`` or ``l2``.
+        build: Parameters of building, such as ``{"m": 16}``.
+        search: Parameters of searching, such as ``{"ef_search": 64}``.
+        settings: Parameters of the engine itself, such as an address.
+        k: How many items to find for each query.
+        exclude_self: Whether the item of the query's own id is left out; by default where the queries are the corpus.
+        clock: How times are taken; None for no times.
+        resampling: How intervals are made; None for no intervals.
+
+    Returns:
+        The result: ``recall``, ``latency``, ``build_seconds``, ``size_bytes``.
+
+    Raises:
+        DataError: Vectors cannot be read or compared.
+        ImpossibleSetting: The engine cannot be built or searched so on this corpus.
+        MissingExtra: The engine's library is not installed.
+        UsageError: An engine or a parameter is not known.
+
+    Example:
+        >>> items = {"a": [1.0, 0.0], "b": [0.9, 0.1], "c": [0.0, 1.0]}
+        >>> rankjury.try_index(items, engine="exact", k=1, clock=None, resampling=None).recall.mean
+        1.0
     """
     if k < 1:
         raise UsageError(f"k is {k}", expected="1 or more")

@@ -206,5 +206,15 @@ def fuse(rankings: Sequence[Ranking], fusion: Fusion, source: str = "fusion") ->
         rankings: One or more.
         fusion: The method with its options.
         source: The name of the new ranking.
+
+    Returns:
+        The fused ranking.
+
+    Raises:
+        UsageError: The fusion does not fit the rankings, such as another number of weights.
+
+    Example:
+        >>> bm25, dense = rankjury.as_ranking({"q": ["a", "b"]}), rankjury.as_ranking({"q": ["b", "a"]})
+        >>> rankjury.fuse([bm25, dense], rankjury.Fusion("rrf", weights=(0.3, 0.7)))
     """
     return Aligned.of(rankings).fuse(fusion, source)

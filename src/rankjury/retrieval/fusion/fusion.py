@@ -108,17 +108,30 @@ def method(name: str, *, normalise: str | None = None, has_c: bool = False) -> C
 
 @dataclass(frozen=True)
 class Fusion:
-    """Fusion method with all its options. Hashable; options that a method does not use have their defaults."""
+    """A fusion method with all its options. Hashable; options that a method does not use have their defaults.
+
+    Args:
+        method: ``rrf``, ``combsum``, ``combmnz``, ``combmax``, ``isr``, ``borda`` or ``condorcet``.
+        weights: One per ranking, in their order; by default 1 each.
+        c: The constant of rrf, which adds weight / (c + rank).
+        depth: How many items of each list count; by default all.
+        normalise: The normalization of scores, within each query of each list: ``none``, ``min-max``, ``z-score``,
+            ``sum`` or ``rank``; by default the method's own.
+
+    Raises:
+        UsageError: A method, an option or its value is not known.
+
+    Example:
+        >>> print(rankjury.Fusion("rrf", weights=(0.7, 0.3), c=10))
+        rrf(c=10,weights=0.7:0.3)
+    """
 
     method: str = "rrf"
     weights: tuple[float, ...] | None = None
-    """One per ranking, in their order; None: 1 each. Read as the decimal numbers that they print as."""
+    """Read as the decimal numbers that they print as."""
     c: float = DEFAULT_C
-    """The constant of rrf, which adds weight / (c + rank)."""
     depth: int | None = None
-    """Number of used items per list; the others are treated as absent."""
     normalise: str | None = None
-    """The normalization of scores, within each query of each list; None: the method's default."""
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -137,7 +150,18 @@ class Fusion:
 
     @check_arguments
     def weights_of(self, rankings: int) -> tuple[float, ...]:
-        """Return the weight of each of ``rankings`` rankings."""
+        """Return the weight of each ranking.
+
+        Args:
+            rankings: How many rankings there are.
+
+        Raises:
+            UsageError: There are more or fewer weights.
+
+        Example:
+            >>> rankjury.Fusion("rrf").weights_of(2)
+            (1.0, 1.0)
+        """
         if self.weights is None:
             return (1.0,) * rankings
         if len(self.weights) != rankings:
@@ -155,7 +179,21 @@ class Fusion:
 
     @classmethod
     def parse(cls, text: str) -> "Fusion":
-        """Read the spelling that ``str`` writes."""
+        """Read a spelling such as ``rrf(c=60,weights=0.7:0.3)``.
+
+        Args:
+            text: The spelling.
+
+        Returns:
+            The fusion.
+
+        Raises:
+            UsageError: It cannot be read.
+
+        Example:
+            >>> rankjury.Fusion.parse("combsum(normalise=z-score)").normalise
+            'z-score'
+        """
         match = _SPELLING.fullmatch(text.strip()) if isinstance(text, str) else None
         if match is None:
             found = f"cannot read {shorten(text, quoted=True)}"

@@ -18,7 +18,7 @@ from rankjury.evaluation.judge import DuplicateRule
 from rankjury.evaluation.report import Report
 from rankjury.evaluation.slices import ItemGroups, SliceTable
 from rankjury.io.attributes import check_attributes
-from rankjury.measures.measure import Measure, Value
+from rankjury.measures.measure import Measure, OnEmpty, OnMissing, ScorePrecision, SelfMatches, Ties
 from rankjury.scale.api import slice_files
 from rankjury.scale.block_scores import BlockFindings, BlockScores
 from rankjury.scale.memory import Budget, parse_memory
@@ -223,17 +223,50 @@ def evaluate(
     per_query: str | None = None,
     memory: str = "1GB",
     progress: Progress = NO_PROGRESS,
-    **conventions: Value,
+    rel: float | None = None,
+    ties: Ties | None = None,
+    missing: OnMissing | None = None,
+    empty: OnEmpty | None = None,
+    self: SelfMatches | None = None,
+    scores: ScorePrecision | None = None,
 ) -> Report:
-    """Evaluate rankings on Spark: the report equals that of one process to the last digit.
+    """Score runs on Spark: the same report, to the last digit, as from one process.
 
-    ``runs`` is one DataFrame, or several by name; with ``baseline`` they are compared with that one. ``slices`` is a
-    DataFrame of query attributes, and ``by`` selects the attributes to group by; ``item_slices``, any table of item
-    attributes, and ``items_by`` are the same for items. The scores of every query are written to the folder
-    ``per_query``, as Parquet. ``memory`` limits the Python process of each task.
+    Args:
+        spark: The session.
+        gold: A DataFrame with query_id, item_id and grade.
+        runs: A DataFrame with query_id, item_id and score or rank, or several by name.
+        measures: Measures such as ``"ndcg@10"``.
+        baseline: Name of the run that the others are compared with; by default nothing is compared.
+        slices: A DataFrame of attributes of queries.
+        by: Which of its attributes to break down by; by default all that group.
+        item_slices: Any table of attributes of items.
+        items_by: Which of its attributes to break down by.
+        resampling: How intervals and tests are made; None for means only.
+        dialect: Name of a tool whose conventions are used.
+        duplicates: How to handle duplicate (query, item) pairs: ``error``, or keep the ``first``, ``last`` or ``max``.
+        quantiles: Shares of the queries, such as 0.05 and 0.5, at which scores are reported.
+        per_query: A folder for every query's scores, as Parquet.
+        memory: The memory that the Python of a task may take.
+        progress: Reports how far it is.
+        rel: Grade from which an item is relevant; by default any above 0.
+        ties: Order of equal scores: by id (``id``), by id descending (``id-desc``), or as given (``order``).
+        missing: A query of the gold that a ranking lacks: scored ``zero``, left out (``skip``), or an ``error``.
+        empty: A query with nothing relevant: left out (``skip``), scored ``zero``, or an ``error``.
+        self: An item whose id is the query's: ``keep`` it in the ranking, or ``drop`` it.
+        scores: Compare scores as 64-bit (``double``) or 32-bit (``single``) numbers.
 
-    >>> rankjury.scale.spark.evaluate(spark, gold, run, ["ndcg@10", "recall@100"], slices=users, by="country")
+    Returns:
+        The report.
+
+    Raises:
+        DataError: The data is wrong.
+        UsageError: An argument is not valid.
+
+    Example:
+        >>> rankjury.scale.spark.evaluate(spark, gold, run, ["ndcg@10", "recall@100"], slices=users, by="country")
     """
+    conventions = {"rel": rel, "ties": ties, "missing": missing, "empty": empty, "self": self, "scores": scores}
     named = runs if isinstance(runs, Mapping) else {"run": runs}
     of_queries = slice_files(slices, by, "attributes of queries")
     of_items = slice_files(item_slices, items_by, "attributes of items")
