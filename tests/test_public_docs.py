@@ -14,6 +14,8 @@ import pytest
 
 import rankjury
 from rankjury.errors import UnknownName
+from rankjury.evaluation.gate import Gate
+from rankjury.evaluation.sections import ScoreHistogram
 
 MADE_BY_USERS = {"Fusion", "Measure", "Resampling", "Vectors"}
 """Classes whose constructor users call; the others come from functions."""
@@ -81,6 +83,7 @@ def names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     report = rankjury.compare(gold, {"bm25": run, "dense": run}, ["rr", "ndcg@10"])
     task = rankjury.held_out("ratings.csv", items="movies.csv")
     return {
+        **{"Gate": Gate, "ScoreHistogram": ScoreHistogram},
         **{"rankjury": rankjury, "np": np, "pl": pl, "report": report, "task": task},
         **{"scores": rankjury.evaluate(gold, run, ["rr", "ndcg@10"]), "gold": rankjury.as_gold(gold)},
         **{"ranking": rankjury.as_ranking(run), "vectors": rankjury.Vectors(["a", "b"], np.eye(2))},

@@ -6,7 +6,8 @@ import numpy as np
 import polars as pl
 
 from rankjury.core.types import Floats
-from rankjury.evaluation.report import SCHEMA, Report
+from rankjury.evaluation.report import Report
+from rankjury.evaluation.report_json import SCHEMA
 from rankjury.evaluation.sections import measure_stability
 
 QUERIES, K = 24, 3

@@ -9,7 +9,8 @@ import polars as pl
 import pytest
 
 import rankjury
-from rankjury.evaluation.report import SCHEMA, Report
+from rankjury.evaluation.report import Report
+from rankjury.evaluation.report_json import SCHEMA
 from rankjury.evaluation.scores import Scores, SystemResult
 from rankjury.evaluation.sections import ReportWarning, as_warnings
 from rankjury.stats.formatting import format_estimate

@@ -13,16 +13,25 @@ from os.path import isfile
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
-import numpy as np
 import polars as pl
 
-from rankjury.core.text import align_columns, plural, render_snippet, save_value
-from rankjury.core.types import Floats
-from rankjury.core.validation import Record, check_arguments, read_record, to_json
+from rankjury.core.text import render_snippet, save_value
+from rankjury.core.validation import check_arguments, read_record, to_json
 from rankjury.core.version import __version__
-from rankjury.errors import DataError, UsageError, shorten
+from rankjury.errors import DataError, UsageError
 from rankjury.evaluation.paired import Change
 from rankjury.evaluation.query_lists import Answers
+from rankjury.evaluation.report_json import (
+    DEFAULT_DETECT,
+    DERIVED,
+    REPORT_EXPECTED,
+    REPORT_HINT,
+    SCHEMA,
+    ReportForm,
+    check_references,
+    check_schema,
+    with_queries,
+)
 from rankjury.evaluation.result_rows import as_frame, as_pandas, report_rows
 from rankjury.evaluation.scores import QueryData, RecordedValue, Scores, SystemResult, per_query_table
 from rankjury.evaluation.sections import (
@@ -34,21 +43,17 @@ from rankjury.evaluation.sections import (
     merge_warnings,
     read_sections,
 )
-from rankjury.evaluation.slices.stats import Gap, Slice, worst_slices
+from rankjury.evaluation.slices.stats import Slice, worst_slices
 from rankjury.evaluation.summary import summarize_report
 from rankjury.io.json import parse_json
 from rankjury.io.source import Source
 from rankjury.measures.measure import Measure, common_names, with_common_name
 from rankjury.stats.comparison import Comparison
 from rankjury.stats.estimates import Estimate
-from rankjury.stats.formatting import format_difference, format_estimate, format_p
 from rankjury.stats.resampling import Resampling
 
-SCHEMA = "rankjury.report/1"
-_EXPECTED, _HINT = f"a report of rankjury ({SCHEMA})", "rankjury evaluate GOLD RUN -o report.json makes one."
 _MAX_QUERIES_IN_JSON = 50_000
 _MAX_NAME_LENGTH = 24
-_DEFAULT_DETECT = 0.01
 S = TypeVar("S", bound=Section)
 
 
@@ -74,7 +79,7 @@ class Report:
     slices: tuple[Slice, ...] = ()
     headline: tuple[str, ...] = ()
     """The measures to show first; where there are none, all of them."""
-    detect: float = _DEFAULT_DETECT
+    detect: float = DEFAULT_DETECT
     """A difference of interest: how many queries would show it is said."""
     sections: Mapping[str, Section] = field(default_factory=dict)
     """Sections of the report as a whole, by name; those of a system are in ``systems``."""
@@ -125,10 +130,7 @@ class Report:
         """Return the results as a pandas frame with one row per system and measure.
 
         Args:
-            slices: Add the rows of slices, and a column with their names, which is empty for all queries.
-
-        Returns:
-            A frame with the columns of ``to_polars``; what is unknown is missing.
+            slices: As in ``to_polars``, which has the same columns.
 
         Raises:
             MissingExtra: pandas is not installed.
@@ -161,7 +163,6 @@ class Report:
             system: The system that it is about; None for the report as a whole.
 
         Example:
-            >>> from rankjury.evaluation.gate import Gate
             >>> report.section(Gate) is None
             True
         """
@@ -170,17 +171,13 @@ class Report:
         return section if isinstance(section, kind) else None
 
     def needed_section(self, kind: type[S], system: str | None = None) -> S:
-        """Return the section of a kind.
+        """Return the section of a kind, or raise a UsageError.
 
         Args:
             kind: The class of the section.
             system: The system that it is about; None for the report as a whole.
 
-        Raises:
-            UsageError: The report has none.
-
         Example:
-            >>> from rankjury.evaluation.gate import Gate
             >>> gate = report.with_sections(rankjury.gate(report, "rr >= 0")).needed_section(Gate)
         """
         section = self.section(kind, system)
@@ -195,7 +192,6 @@ class Report:
             kind: The class of the section.
 
         Example:
-            >>> from rankjury.evaluation.sections import ScoreHistogram
             >>> report.sections_of(ScoreHistogram)
             {}
         """
@@ -423,22 +419,7 @@ class Report:
         return group_warnings(self.warnings, list(self.systems), self.unit)
 
     def __repr__(self) -> str:
-        against = f", compared with {self.baseline}" if self.baseline else ""
-        rows = [("measure", "system", "mean", *(("difference", "p") if self.baseline else ()))]
-        differences = {
-            (by.measure, by.system): (
-                format_difference(by.difference, by.ci),
-                format_p(by.p_holm, at_floor=by.at_floor),
-            )
-            for by in self.comparisons
-        }
-        for label in self.labels:
-            for name, system in self.systems.items():
-                difference = differences.get((label, name), ("", "")) if self.baseline else ()
-                rows.append((self.both_names(label), name, format_estimate(system.estimates[label]), *difference))
-        title = f"Report on {plural(len(self.systems), 'system', 'systems')}{against}"
-        warnings = (f"warning: {line}" for line in self.warning_groups)
-        return "\n".join([*(self.summary or [title]), "", *align_columns(rows, left=2), *warnings])
+        return render_snippet("report text", self)
 
     def _repr_html_(self) -> str:
         return render_snippet("report", self)
@@ -570,7 +551,7 @@ class Report:
             True
         """
         form = check_schema(value, where)
-        entry = read_record(_ReportForm, form, where)
+        entry = read_record(ReportForm, form, where)
         slices = []
         for part in entry.slices:
             estimates = {name: dict(system.measures) for name, system in part.systems.items()}
@@ -585,27 +566,14 @@ class Report:
             tuple(slices),
             entry.headline,
             entry.detect,
-            read_sections(form, {key.name for key in fields(_ReportForm)} | _DERIVED, where),
+            read_sections(form, {key.name for key in fields(ReportForm)} | DERIVED, where),
             entry.warnings,
             entry.provenance,
             source=where,
             version=entry.rankjury,
         )
-        _check_references(report)
-        return report if entry.queries is None else _with_queries(report, entry.queries)
-
-
-def check_schema(form: Any, where: str) -> dict[str, Any]:
-    """Return the JSON form of a report if its schema is the current one.
-
-    Raises:
-        DataError: Where it is not a report, or another version of rankjury made it.
-    """
-    schema = form.get("schema") if isinstance(form, dict) else None
-    if schema == SCHEMA:
-        return form  # type: ignore[no-any-return]
-    problem = f"the schema is {shorten(schema, quoted=True)}" if schema else "the file has no schema"
-    raise DataError(problem, where=where, expected=_EXPECTED, hint=_HINT)
+        check_references(report)
+        return report if entry.queries is None else with_queries(report, entry.queries)
 
 
 def looks_like_report(path: str) -> bool:
@@ -620,87 +588,5 @@ def read_report(path: str) -> Report:
     """Read a report that ``-o report.json`` or ``--json`` wrote."""
     text = Source.open(path).text()
     if not text.lstrip().startswith("{"):
-        raise DataError("this is not a report of rankjury", where=path, expected=_EXPECTED, hint=_HINT)
-    return Report.from_json(parse_json(text, path, expected=_EXPECTED), path)
-
-
-_DERIVED = {"schema", "worst_slices"}
-
-
-@dataclass(frozen=True)
-class _QueriesForm(Record):
-    ids: tuple[str, ...]
-    scores: dict[str, dict[str, Floats]]
-    slices: dict[str, tuple[int, ...]] = field(default_factory=dict)
-    top: dict[str, tuple[tuple[str, ...], ...]] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class _SliceSystem:
-    measures: dict[str, Estimate]
-
-
-@dataclass(frozen=True)
-class _SliceForm:
-    slice: str
-    systems: dict[str, _SliceSystem]
-    note: str = ""
-    of: str = "queries"
-    n: int = 0
-    comparisons: tuple[Comparison, ...] = ()
-    gaps: tuple[Gap, ...] = ()
-
-
-@dataclass(frozen=True)
-class _ReportForm:
-    systems: dict[str, SystemResult]
-    resampling: Resampling | None = None
-    baseline: str | None = None
-    comparisons: tuple[Comparison, ...] = ()
-    changes: tuple[Change, ...] = ()
-    slices: tuple[_SliceForm, ...] = ()
-    headline: tuple[str, ...] = ()
-    detect: float = _DEFAULT_DETECT
-    warnings: tuple[ReportWarning, ...] = ()
-    provenance: dict[str, Any] = field(default_factory=dict)
-    queries: _QueriesForm | None = None
-    rankjury: str = ""
-
-
-def _check_references(report: Report) -> None:
-    """Check what parts of a report say of each other: systems and measures that are named are there."""
-    where = report.source
-    labels = {name: set(system.estimates) for name, system in report.systems.items()}
-    if not any(labels.values()):
-        raise DataError(f"the report has no {'measure' if labels else 'system'}", where=where)
-    for part in report.slices:
-        if any(name not in labels or set(measures) - labels[name] for name, measures in part.estimates.items()):
-            raise DataError(f"the slice {part.name} has other systems or measures than the report", where=where)
-    for kind, entries in (("comparisons", report.comparisons), ("changes", report.changes)):
-        if any(entry.measure not in labels.get(entry.system, ()) for entry in entries):
-            raise DataError(f"{kind} name a system or a measure that the report does not have", where=where)
-
-
-def _with_queries(report: Report, queries: _QueriesForm) -> Report:
-    """Return the report with the queries' scores that its JSON holds."""
-    where, n = report.source, len(queries.ids)
-    if len(set(queries.ids)) < n:
-        raise DataError("queries: a query occurs twice", where=where)
-    labels = {name: set(system.estimates) for name, system in report.systems.items()}
-    if {name: set(columns) for name, columns in queries.scores.items()} != labels:
-        raise DataError("the queries' scores have other systems or measures than the report", where=where)
-    if any(len(column) != n for columns in queries.scores.values() for column in columns.values()):
-        raise DataError("there are not as many scores as queries", where=where)
-    if any(row >= n for rows in queries.slices.values() for row in rows):
-        raise DataError("a slice has a query that is not there", where=where)
-    ids = pl.Series("query_id", queries.ids, dtype=pl.String)
-    scores = {}
-    for name, columns in queries.scores.items():
-        system = report.systems[name]
-        values = np.array([columns[label] for label in system.labels], dtype=np.float64)
-        scores[name] = system.scores_from(ids, values.reshape(len(system.labels), n).T, where)
-    slices = tuple(replace(part, rows=queries.slices.get(part.name, ())) for part in report.slices)
-    data = QueryData(scores)
-    if queries.top:
-        object.__setattr__(data, "top", queries.top)  # the lists alone: no grades and no scores
-    return replace(report, slices=slices, queries=data)
+        raise DataError("this is not a report of rankjury", where=path, expected=REPORT_EXPECTED, hint=REPORT_HINT)
+    return Report.from_json(parse_json(text, path, expected=REPORT_EXPECTED), path)

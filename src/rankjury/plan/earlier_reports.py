@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from rankjury.core.text import plural
 from rankjury.errors import DataError
-from rankjury.evaluation.report import Report, check_schema, read_report
+from rankjury.evaluation.report import Report, read_report
+from rankjury.evaluation.report_json import check_schema
 from rankjury.evaluation.targets import ABOUT_DRIFT
 from rankjury.io.source import Source
 from rankjury.reporting.writers import as_file_name

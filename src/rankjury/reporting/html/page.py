@@ -11,7 +11,8 @@ from markupsafe import Markup
 
 from rankjury.core.text import join_names, plural
 from rankjury.evaluation.gate import Gate
-from rankjury.evaluation.report import SCHEMA, Report
+from rankjury.evaluation.report import Report
+from rankjury.evaluation.report_json import SCHEMA
 from rankjury.evaluation.slices.stats import Slice
 from rankjury.reporting.charts.measures import curves_charts, slices_chart
 from rankjury.reporting.charts.spec import Chart

@@ -85,6 +85,24 @@ def scores_snippet(scores: Scores) -> str:
     return _box(*map(_title, report.summary), table, _warnings([str(warning) for warning in report.warnings]))
 
 
+@SNIPPETS.register("report text")
+def report_text(report: Report) -> str:
+    """Return the answer, means and differences, and the warnings as plain text, for ``print(report)``."""
+    rows = [["measure", "system", "mean", *(("difference", "p") if report.baseline else ())]]
+    differences = {
+        (by.measure, by.system): (format_difference(by.difference, by.ci), format_p(by.p_holm, at_floor=by.at_floor))
+        for by in report.comparisons
+    }
+    for label in report.labels:
+        for name, system in report.systems.items():
+            difference = differences.get((label, name), ("", "")) if report.baseline else ()
+            rows.append([report.both_names(label), name, format_estimate(system.estimates[label]), *difference])
+    answer = report.summary or [f"Report on {about_line(report)}"]
+    return "\n".join(
+        [*answer, "", *align_columns(rows, left=2), *(f"warning: {line}" for line in report.warning_groups)]
+    )
+
+
 @SNIPPETS.register("scores text")
 def scores_text(scores: Scores) -> str:
     """Return the answer, the means and the warnings as plain text, for ``print(scores)``."""

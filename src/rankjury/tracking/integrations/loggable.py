@@ -11,7 +11,8 @@ from rankjury.core.text import json_text
 from rankjury.errors import DataError, UnknownName, UsageError
 from rankjury.evaluation.examples import Examples
 from rankjury.evaluation.gate import Gate
-from rankjury.evaluation.report import SCHEMA, Report
+from rankjury.evaluation.report import Report
+from rankjury.evaluation.report_json import SCHEMA
 from rankjury.evaluation.sections import FusionFacts, SystemFacts
 from rankjury.evaluation.slices.stats import Gap
 from rankjury.reporting.html.page import render_page
