@@ -167,12 +167,17 @@ def test_another_name_and_folder(rankjury: Rankjury) -> None:
     assert rankjury(*answer.partition("Next: rankjury ")[2].split()).code == 0
 
 
-@pytest.mark.parametrize("place", ["a-file/rankjury.toml", "."])
+@pytest.mark.parametrize("place", ["a-file/rankjury.toml", "a-file/folder"])
 def test_a_place_that_cannot_be_written(rankjury: Rankjury, place: str) -> None:
     put("a-file", "x")
     outcome = rankjury("init", "-o", place, "--force")
     check_failure(outcome, outcome.code)
     assert outcome.code in (2, 3) and not Path("rankjury.schema.json").exists()
+
+
+def test_a_folder_gets_the_plan_under_its_usual_name(rankjury: Rankjury) -> None:
+    assert rankjury("init", "runs", "-o", "plans", "-q").code == 0
+    assert Path("plans/rankjury.toml").exists() and Path("plans/rankjury.schema.json").exists()
 
 
 @pytest.mark.parametrize("name", ["größe", "two words", "a.b", "quo\"te's", "back\\slash", "日本", "--", "new\nline"])

@@ -280,10 +280,20 @@ def test_all_outputs_or_none(rankjury: Rankjury, folder: Path, blocked: int) -> 
     names = ["report.json", "scores.csv", "queries.csv"]
     put_plan(f'outputs = ["{names[0]}", "{names[1]}"]', rest=f'[[output]]\nfile = "{names[2]}"\nform = "queries"')
     Path(names[blocked]).mkdir()
+    put("taken", "x")
     before = files_of(folder)
     check_failure(rankjury("run"), 3, names[blocked])
-    check_failure(rankjury("run", "-o", "types.csv"), 3, "types.csv", "cannot make this folder")
+    check_failure(rankjury("run", "-o", "taken"), 3, "taken", "cannot create this folder")
     assert files_of(folder) == before
+
+
+def test_a_file_in_place_of_the_outputs(rankjury: Rankjury) -> None:
+    put_plan('outputs = ["report.json", "scores.csv"]\nslices = "types.csv:type"')
+    assert rankjury("run", "-o", "only.html").code == 0
+    assert Path("only.html").exists() and not Path("report.json").exists() and not Path("scores.csv").exists()
+    before = Path("types.csv").read_bytes()
+    check_failure(rankjury("run", "-o", "types.csv"), 2, "types.csv", "the plan reads this file")
+    assert Path("types.csv").read_bytes() == before
 
 
 # --- the screen ---------------------------------------------------------------------------------------------------

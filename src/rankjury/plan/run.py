@@ -120,7 +120,8 @@ def run_checked_plan(
         # The page of the archive shows the progress.
         with publish_progress(archive.path, plan_name(checked), Path(checked.where).name, progress) as live:
             outcome = execute_plan(checked, live, output)
-    report, gate = outcome.report, outcome.gate and outcome.gate.judged(strict=strict, lenient=lenient)
+    report = outcome.report
+    gate = None if outcome.gate is None else outcome.gate.judged(strict=strict, lenient=lenient)
     if recorder is None and not writes:
         return PlanResult(report, gate)
     record, error, repeats, notes = None, None, None, list[str]()
