@@ -232,3 +232,25 @@ def test_every_section_is_found_by_its_name() -> None:
             for section in found.values():
                 if isinstance(section, type) and issubclass(section, Section) and hasattr(section, "name"):
                     assert SECTIONS.get(section.name) is section
+
+
+BANNED = re.compile(
+    r"stands? twice|\bhangs? on\b|\bis no JSON\b|\bwhoever\b|\bsomebody\b|(?<= )nobody\b|held against|\btold apart\b"
+    r"|\btells? (?:it|them|the two) apart\b|\bis told\b|\ba row an item\b|\ban id a line\b|\bworked out\b|\bparted by\b"
+    r"|\bcarr(?:y|ies) (?:it )?out\b|\bas it comes\b|\bleft aside\b|\bleave (?:it|them)? ?away\b|may as well"
+    r"|is to be known|\bstands? in the\b"
+)
+"""Idioms with plain replacements: duplicate, depends on, not JSON, compared with, distinguish, computed …"""
+
+
+def test_texts_use_plain_words() -> None:
+    """Docstrings and messages of src, and docs/*.md (comments are not read)."""
+    texts = [
+        (f"{path.relative_to(ROOT)}:{node.lineno}", node.value)
+        for path in MODULES.values()
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+    ]
+    docs = sorted((Path(__file__).parent.parent / "docs").glob("*.md"))
+    texts += [(path.name, path.read_text(encoding="utf-8")) for path in docs]
+    assert [f"{where}: {found[0]}" for where, text in texts for found in BANNED.finditer(text)] == []

@@ -64,7 +64,7 @@ def test_exact_with_synonyms_and_groups(rankjury: Rankjury) -> None:
     options = ["cyclist behind ego", *GIVEN, *groups, "--method", "exact"]
     outcome = done(rankjury("keywords", *options, "-q"))
     assert outcome.err == ""
-    assert "No keyword by exact: what stands in the text was dropped; nearest in spelling bicyclist" in flat(outcome)
+    assert "No keyword by exact: what occurs in the text was dropped; nearest in spelling bicyclist" in flat(outcome)
     assert ["behind", "ego", "behind", "ego", "1.00", "what", "is", "not", "selected"] in cells(outcome)
     put("synonyms.toml", '[synonyms]\nbicyclist = ["cyclist"]\n')
     told = done(rankjury("keywords", *options, "--synonyms", "synonyms.toml"))
@@ -73,9 +73,9 @@ def test_exact_with_synonyms_and_groups(rankjury: Rankjury) -> None:
 
 def test_a_text_without_keywords_is_told_plainly(rankjury: Rankjury) -> None:
     outcome = done(rankjury("keywords", "bicylist", "zzz", *GIVEN, "--method", "exact"))
-    told = "No keyword by exact: none stands in the text; nearest in spelling bicyclist 0.94 (bicylist)"
+    told = "No keyword by exact: none occurs in the text; nearest in spelling bicyclist 0.94 (bicylist)"
     assert told in flat(outcome)
-    assert "zzz\nNo keyword by exact: none stands in the text\n" in outcome.out
+    assert "zzz\nNo keyword by exact: none occurs in the text\n" in outcome.out
     near = done(rankjury("keywords", "somebody strolls", *GIVEN, "--threshold", "0.9"))
     assert "No keyword by embedding: nothing comes nearer than 0.9; nearest " in flat(near)
 

@@ -179,12 +179,12 @@ class TestRefusals:
 
     def test_no_rounds_no_times(self, rankjury: Rankjury) -> None:
         put("rankjury.toml", PLAN.format(top="", system="", sweep="").replace("rounds = 12", "rounds = 0"))
-        check_failure(rankjury("sweep"), 2, "lab.rounds", "a sweep takes times")
+        check_failure(rankjury("sweep"), 2, "lab.rounds", "a sweep measures times")
 
     def test_a_file_where_the_folder_should_be(self, rankjury: Rankjury) -> None:
         put_plan()
         put("out", "mine")
-        check_failure(rankjury("sweep", "-o", "out"), 3, "a file is there")
+        check_failure(rankjury("sweep", "-o", "out"), 3, "this is a file")
         assert Path("out").read_text() == "mine"
 
     def test_a_journal_that_is_none_is_left_alone(self, rankjury: Rankjury) -> None:

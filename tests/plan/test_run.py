@@ -156,7 +156,7 @@ class TestVectors:
         assert report.top_items["v"][0] == tuple(
             slow.ranked({m: slow.unit(v) for m, v in pool.items()}, "m0", list(pool))
         )
-        warned = [text for text in report.warning_lines if "no candidate" in text]
+        warned = [text for text in report.warning_lines if "not a candidate" in text]
         assert warned == ([] if "all" in candidates else ["v: 2 vectors are of no query, and not a candidate: z8, z9"])
 
     @pytest.mark.parametrize(

@@ -93,7 +93,5 @@ def test_a_slice_may_lack_a_measure_that_is_one_figure_over_all(tmp_path: Path, 
     report = read_report(str(path))
     (verdict,) = rankjury.gate(report, "rr >= 0").verdicts
     assert verdict.value == 0.5
-    with pytest.raises(
-        DataError, match=r"whole\.json, target 'rr, kind=x': rr was not worked out for the slice kind=x"
-    ):
+    with pytest.raises(DataError, match=r"whole\.json, target 'rr, kind=x': rr was not computed for the slice kind=x"):
         rankjury.gate(report, Target("rr", ">=", 0, slice="kind=x"))

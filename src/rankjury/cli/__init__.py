@@ -53,7 +53,7 @@ _ASCII = {
 _THREADS = ("POLARS_MAX_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "RANKJURY_THREADS")
 _NUMBER = re.compile(r"\s*\d{1,8}\s*", re.ASCII)
 _MOST_THREADS = 1024
-"""Polars starts as many as it is told to: a million of them never end starting."""
+"""Polars starts the configured number of threads: a million of them would never finish starting."""
 _WAITING = "14"
 """For how many cycles, as a power of two, OpenBLAS's threads wait for more work on a core that others could use: by
 default a fortieth of a second after every product, which is as long as it takes to look through one."""

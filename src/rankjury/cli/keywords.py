@@ -252,7 +252,7 @@ def _print_text(text: str, by_method: "dict[str, tuple[Mapper, Extraction]]", *,
 def _nearest(mapper: "Mapper", extraction: "Extraction") -> str:
     near = ", ".join(f"{match.keyword.name} {match.score:.2f} ({match.ngram})" for match in extraction.nearest)
     if mapper.threshold >= 1:
-        nothing, means, closest = "none", "stands in the text", "nearest in spelling"
+        nothing, means, closest = "none", "occurs in the text", "nearest in spelling"
     else:
         nothing, means, closest = "nothing", f"comes nearer than {mapper.threshold:g}", "nearest"
     reason = f"what {means} was dropped" if extraction.dropped else f"{nothing} {means}"

@@ -380,7 +380,7 @@ class _Subject:
             raise DataError(f"the gold of {self.system} has nothing of the slice {part.name}", where=where)
         known = part.estimates[self.system]
         if self.label not in known:  # one value over all queries, such as a coverage
-            found = f"{self.label} was not worked out for the slice {part.name}"
+            found = f"{self.label} was not computed for the slice {part.name}"
             raise DataError(found, where=where, expected=f"one of {', '.join(known)}")
         return known[self.label]
 

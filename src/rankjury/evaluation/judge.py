@@ -1,7 +1,7 @@
 """Gold × ranking → Judged. The only place that orders, de-duplicates and breaks ties.
 
 Queries are matched by name once; ``match_rows`` finds the judged rows, ``ordering`` their ranks. Only the ranks of
-judged rows are worked out, and only groups of equal scores that hold one are sorted by id.
+judged rows are computed, and only groups of equal scores that hold one are sorted by id.
 
 (query, item) pairs become 64-bit keys. A bitmap over the gold's keys leaves the few rows that can match; those are
 joined on the keys, and compared by the ids themselves. Pairs whose keys are equal are compared by their ids as well, so

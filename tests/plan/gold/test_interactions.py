@@ -105,7 +105,7 @@ class TestLogs:
         """What was held out, and so many others that the user had not taken; the warning says why not to."""
         outcome = run(folder, 'systems.p = { kind = "recommender", model = "popularity", depth = 25 }\n',
                       "cutoffs = [25]\n", candidates="{ sampled = 4, seed = 2 }")  # fmt: skip
-        assert warned(outcome, "4 drawn items beside those held out") and warned(outcome, "Krichene & Rendle")
+        assert warned(outcome, "4 sampled items and the held-out ones") and warned(outcome, "Krichene & Rendle")
         for user, top in zip(WORLD.users, outcome.report.top_items["p"], strict=True):
             others = set(top) - set(WORLD.truth[user])
             assert set(WORLD.truth[user]) < set(top) and len(others) == 4

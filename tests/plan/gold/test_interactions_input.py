@@ -153,7 +153,7 @@ class TestLogs:
     def test_keys_that_a_split_folder_answers(self, rankjury: Rankjury, keys: dict[str, str]) -> None:
         assert rankjury("split", "ratings.csv", "-o", "split").code == 0
         check_failure(
-            run(rankjury, path='"split"', **keys), 2, f"split already, so that {next(iter(keys))} would not count"
+            run(rankjury, path='"split"', **keys), 2, f"already split, so {next(iter(keys))} would be ignored"
         )
 
 
@@ -301,7 +301,7 @@ class TestRecommendations:
         outcome = run(rankjury, 'systems.p = "x.trec"\n')
         assert warned(outcome, "1 recommendation is of training items of the user (1 user), removed")
         assert warned(outcome, "1 recommendation is of items outside the catalogue (1 user), removed")
-        assert warned(outcome, f"{len(WORLD.users) - 1} users are recommended nothing")
+        assert warned(outcome, f"{len(WORLD.users) - 1} users are without recommendations")
 
     def test_lists_of_nobody(self, rankjury: Rankjury) -> None:
         put("x.trec", "zoe Q0 1 1 3 x\n")

@@ -505,7 +505,7 @@ class TestToldAndKept:
 
     def test_a_threshold_that_hides_everything(self, folder: Path) -> None:
         hidden = 'systems.s = { kind = "vectors", path = "vectors.npz:clips", threshold = 7.0 }\n'
-        assert warned(ran(folder, system=hidden), "the threshold 7 leaves 6 of 6 queries no result")
+        assert warned(ran(folder, system=hidden), "the threshold 7 leaves 6 of 6 queries without results")
 
     @pytest.mark.parametrize(("ties", "first"), [("id", "c1"), ("id-desc", "c6"), ("order", "c3")])
     def test_results_are_ordered_as_the_measures_are(self, folder: Path, ties: str, first: str) -> None:

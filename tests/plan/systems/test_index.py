@@ -122,7 +122,7 @@ class TestFaults:
             ("build = { m = 0 }", "build", "m is 0; expected"),
             ("search = { ef_serach = 3 }", "search", "unknown parameter 'ef_serach'. Did you mean ef_search?"),
             ("search = { ef_search = 'x' }", "search", "ef_search is 'x'; expected a whole number"),
-            ("open = { url = 'x' }", "open", "parameter 'url' is not known; expected no parameters"),
+            ("open = { url = 'x' }", "open", "unknown parameter 'url'; expected no parameters"),
             ("metric = 'cos'", "metric", "unknown similarity 'cos'. Did you mean cosine"),
             ("dtype = 'int9'", "dtype", "unknown dtype 'int9'. Did you mean int8?"),
             ("depth = 0", "depth", "found 0, expected greater than or equal to 1"),
@@ -188,10 +188,10 @@ class TestFaults:
         [
             ("ann_recall@10 >= 0.9", "", "unknown measure or figure 'ann_recall@10'. Did you mean ann_recall@5?"),
             ("latency_p59_ms <= 9", "", "unknown measure or figure 'latency_p59_ms'. Did you mean latency_p9"),
-            ("drift <= 5 %", "", "drift is not known"),
-            ("churn <= 0.1", "", "churn is not known"),
-            ("open_loop_p95_ms <= 9", "", "open_loop_p95_ms is not known"),
-            ("latency_p95_ms <= 9", "rounds = 0\n", "latency_p95_ms is not known"),
+            ("drift <= 5 %", "", "drift is unknown"),
+            ("churn <= 0.1", "", "churn is unknown"),
+            ("open_loop_p95_ms <= 9", "", "open_loop_p95_ms is unknown"),
+            ("latency_p95_ms <= 9", "rounds = 0\n", "latency_p95_ms is unknown"),
         ],
     )
     def test_targets_on_what_will_not_be_known(self, tmp_path: Path, target: str, more: str, told: str) -> None:
@@ -624,7 +624,7 @@ class TestEarlierRuns:
         first = (tmp_path / "reports" / "eval_1970-01-02_model_x.json").read_text()
         assert not self.told and self.drift(self.run(tmp_path, 1, index("x", "exact", self.UNIT)))[0] == "fail"
         (line,) = self.told
-        assert line.endswith("_2")
+        assert "_2" in line
         assert self.drift(self.run(tmp_path, 1, index()))[1] == "eval_1970-01-02_model_x.json"
         names = [f"eval_1970-01-02_model_x{end}.json" for end in ("", "_2", "_3")]
         assert sorted(path.name for path in (tmp_path / "reports").iterdir()) == names

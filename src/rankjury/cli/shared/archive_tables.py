@@ -38,7 +38,7 @@ _CHANGES_SHOWN = 25
 _ROWS_ALONE, _ROWS_OF_MANY = 20, 8
 _CAUSES_SHOWN = 4
 _SENTENCES = 3
-"""Systems whose history is told in a sentence at the top."""
+"""Maximum number of systems with a sentence about their history at the top."""
 _HEIGHT, _MARGIN = 7, 9
 _FEWEST_DRAWN = 3
 

@@ -181,7 +181,7 @@ def split_measures(given: Iterable[str]) -> list[str]:
 
 @contextmanager
 def ignore_broken_pipe() -> Iterator[None]:
-    """Go on in silence when whoever reads standard output has left: the exit code still counts."""
+    """Ignore a closed standard output: the exit code still counts."""
     try:
         yield
         if sys.stdout is not None:

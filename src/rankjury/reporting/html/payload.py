@@ -1,8 +1,8 @@
 """Per-query data packed into a page, which opens it piece by piece when it needs it.
 
 The table of queries is one piece; the ids of all items and the names of those that matter most are two more. Gold and
-rankings come in blocks of a hundred queries. Where all of it would make the page too large, queries stand in the order
-in which they matter: those that differ most from the baseline, or, without one, those that went worst. The first are
+rankings come in blocks of a hundred queries. Where all of it would make the page too large, queries are sorted by
+importance: those that differ most from the baseline, or, without one, those that went worst. The first are
 held whole; of the others names of items are left out, then scores, then the ends of lists, and last the lists.
 
 Whole numbers are text that deflates well: digits to the base 90, one string per digit, lowest first. Digits that lie

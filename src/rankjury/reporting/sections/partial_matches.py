@@ -16,7 +16,7 @@ from rankjury.stats.formatting import format_percent
 HAS, LACKS = "✓", "✗"
 _QUERIES_SHOWN = 2
 _SMALL = 0.1
-"""Where all scores are smaller, as fused ones are, two decimals do not tell them apart."""
+"""Where all scores are smaller, as fused ones are, two decimals do not distinguish them."""
 
 
 @renderer("keywords")

@@ -271,7 +271,7 @@ def _run_loop(
     if not asks:
         raise UsageError("no search function given", expected="one per worker, each with its own connection")
     if n < 1 or total < 1:
-        raise UsageError("there is no query to ask", expected="at least one query, asked at least once")
+        raise UsageError("no query to time", expected="at least one query, asked at least once")
     if warm_up < 0:
         raise UsageError(f"the warm-up is {warm_up} queries", expected="0 or more")
     if give_up is not None and not give_up > 0:
