@@ -253,6 +253,27 @@ def test_what_is_not_used_is_told_with_the_reason(rankjury: Rankjury) -> None:
     assert list(plan_of()["systems"]) == ["one"]
 
 
+def test_files_that_do_not_belong_together(rankjury: Rankjury) -> None:
+    """The plan names the files that are there, and the run says what is wrong with them."""
+    put("qrels.csv", "query_id,item_id,grade\nq1,a,1\nq2,b,1\n")
+    matrix = np.eye(2, dtype=np.float32)
+    np.savez("items.npz", ids=np.array(["a", "b"]), v=matrix)
+    np.savez("queries.npz", ids=np.array(["q1", "x"]), v=matrix)
+    outcome = rankjury("init")
+    assert (
+        outcome.code == 0
+        and "do not belong together" in outcome.err
+        and "MISSING" not in Path("rankjury.toml").read_text()
+    )
+    check_failure(rankjury("run"), 3, "q2", "queries.npz")
+
+
+def test_vectors_alone_lack_a_gold(rankjury: Rankjury) -> None:
+    put_vectors("items.npy")
+    outcome = rankjury("init")
+    assert plan_of()["systems"]["vectors"]["path"] == "items.npy" and "qrels.txt: graded labels" in outcome.err
+
+
 def test_files_that_cannot_be_read(rankjury: Rankjury) -> None:
     put_gold("g.qrels")
     put_run("one.trec", RANKS)

@@ -111,10 +111,12 @@ def _print_answer(
     written = ", ".join(map(str, [output, *others]))
     if notes.summary:
         answer, then = f"Wrote {written}: {notes.summary}.", f"Next: {command}"
-    elif len(notes.missing) == 1:
-        answer, then = f"Wrote {written} ({kind}): a file is missing.", f"Next: add it, then {command}"
+    elif notes.missing:
+        fault, them = ("a file is missing", "it") if len(notes.missing) == 1 else ("files are missing", "them")
+        answer, then = f"Wrote {written} ({kind}): {fault}.", f"Next: add {them}, then {command}"
     else:
-        answer, then = f"Wrote {written} ({kind}): files are missing.", f"Next: add them, then {command}"
+        fault = "the files do not belong together, see Not used"
+        answer, then = f"Wrote {written} ({kind}): {fault}.", f"Next: correct them, then {command}"
     for line in [f"{answer} {then}"] if len(answer) + len(then) < _WIDTH else [answer, then]:
         _print_wrapped(line)
     if folder != output.parent:

@@ -114,9 +114,11 @@ def find_draft(name: str) -> Draft:
 
 
 def kind_for(found: FolderContents) -> str:
-    """Return the kind of plan that the files call for; saved runs where they call for none."""
+    """Return the kind of plan that the files call for; where they call for none, that of the rankings there are."""
     suitable = [kind for kind in DRAFTS if kind.suits(found)]
-    return min(suitable, key=lambda kind: kind.rank).name if suitable else "runs"
+    if not suitable:
+        return "search" if found.vectors and not found.runs else "runs"
+    return min(suitable, key=lambda kind: kind.rank).name
 
 
 def draft(kind: str, found: FolderContents, name: str) -> str:

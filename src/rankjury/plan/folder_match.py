@@ -51,7 +51,7 @@ def match_gold(found: FolderContents) -> Match:
     """Return the gold that judges most runs and vectors; of equal ones a test set, then the one with most queries."""
     matches = [_match_to(found, name) for name in found.golds]
     if not matches:
-        return _with_texts(found, Match(runs=list(found.runs), spaces=_unjudged(found)), None)
+        return _with_texts(found, Match(runs=list(found.runs)), None)
 
     def worth(match: Match) -> tuple[int, ...]:
         name = str(match.gold)
@@ -89,11 +89,6 @@ def _with_texts(found: FolderContents, match: Match, queries: pl.Series | None) 
     known = (name for name in found.texts if queries is None or _covers(found.facts_of(name).items, queries))
     match.texts, match.products = next(known, None), next(iter(found.products), None)
     return match
-
-
-def _unjudged(found: FolderContents) -> list[SpaceFiles]:
-    queries = next(iter(found.query_vectors), None)
-    return [SpaceFiles(path, queries) for path in found.vectors]
 
 
 def _covers(ids: pl.Series | None, wanted: pl.Series | None) -> bool:

@@ -114,9 +114,7 @@ def _systems(runs: dict[str, str], spaces: dict[str, Any]) -> str:
 def vector_lines(found: FolderContents, match: Match, notes: DraftNotes) -> list[str]:
     """Return the lines that name the vectors of items and of queries; what is missing is marked."""
     space = next(iter(match.spaces), None)
-    path = (
-        space.path if space is not None else next((name for name in found.vectors if name not in match.left_out), None)
-    )
+    path = space.path if space is not None else next(iter(found.vectors), None)
     queries = space.queries if space is not None else next(iter(found.query_vectors), None)
     embed = "rankjury embed {} --text {} --model MODEL -o {}"
     of_items = embed.format(match.products, "title", "items.npz") if match.products else ""

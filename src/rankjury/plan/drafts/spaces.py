@@ -36,7 +36,7 @@ def _draft_spaces(found: FolderContents, notes: DraftNotes) -> list[str]:
     taken = {"combined", "random"}
     files = {space.path: space for space in match.spaces}
     examples = [f"vectors.npz:dense{name}" for name in ("anchor", "content", "vibe")]
-    spaces = system_names(list(files) or examples, taken)
+    spaces = system_names(list(files) or found.vectors or examples, taken)
     if gold and files:
         fused = " and their fusion" if len(files) > 1 else ""
         notes.summary = (
@@ -59,7 +59,7 @@ def _draft_spaces(found: FolderContents, notes: DraftNotes) -> list[str]:
         given = aspect_for(name, aspects) or aspect_for(path, aspects)
         space = files.get(path)
         lines += ["", f"[systems.{toml_key(name)}]", 'kind = "vectors"']
-        lines.append(notes.file_line("path", path if space else None, path, vectors))
+        lines.append(notes.file_line("path", path if path in found.vectors else None, path, vectors))
         if space is not None and space.ids is not None:
             notes.assumed.append(f"row i of {path} is row i of {space.ids.rpartition(':')[0]}")
             lines.append(f"ids = {toml_string(space.ids)}")
