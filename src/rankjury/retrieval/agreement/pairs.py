@@ -118,7 +118,7 @@ def select_ids(ids: pl.Series, wanted: pl.Series, *, numbered: bool, where: str)
             f"{plural(len(unknown), 'query is', 'queries are')} not known: {join_names(unknown)}",
             where=where,
             expected=f"row numbers from 0 to {len(ids) - 1:,}" if numbered else "ids of the reference",
-            hint=None if numbered else "The reference has ids of its own, so that row numbers cannot be used.",
+            hint=None if numbered else "The reference contains ids, so row numbers cannot be used.",
         )
     doubtful = not numbered and wanted.str.contains(r"^\d+$").all()
     note = f"{where}: its {len(wanted):,} numbers are taken as ids, since the reference has ids, and not as row numbers"

@@ -150,7 +150,7 @@ def match_reference(n: int, ids: Any, reference: Any, reference_ids: Any) -> tup
     """
     names = _named(ids, "ids") if ids is not None else pl.int_range(n, eager=True).cast(pl.String)
     if len(names) != n:
-        raise DataError(f"found {n:,} texts and {len(names):,} ids", where="ids", expected="an id a text")
+        raise DataError(f"found {n:,} texts and {len(names):,} ids", where="ids", expected="one id per text")
     texts = replace(check_vectors(names, np.zeros((n, 1)), "texts"), numbered=ids is None)
     if isinstance(reference, Vectors) and reference.numbered:
         reference = reference.values
@@ -172,7 +172,7 @@ def match_reference(n: int, ids: Any, reference: Any, reference_ids: Any) -> tup
             check_vectors(texts.ids if own is None else own, values, "reference"), numbered=own is None and ids is None
         )
     elif reference_ids is not None:
-        raise UsageError(f"{reference.source} has ids of its own", where="reference_ids", hint="Leave them away.")
+        raise UsageError(f"{reference.source} already contains ids", where="reference_ids", hint="Omit reference_ids.")
     else:
         reference = check_vectors(reference.ids, reference.values, reference.source)
     if not reference.numbered:
