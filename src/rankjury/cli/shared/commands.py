@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from copy import copy
 from difflib import get_close_matches
+from textwrap import wrap
 from typing import Any
 
 from typer.core import TyperCommand, TyperGroup
@@ -93,6 +94,20 @@ class PanelCommand(TyperCommand):
             if records:
                 with formatter.section(panel):
                     formatter.write_dl(records)
+
+    def format_epilog(self, ctx: Any, formatter: Any) -> None:
+        """Write the text below the options: prose filled, indented lines one below the other, to be copied."""
+        before = ""
+        for paragraph in (self.epilog or "").split("\n\n"):
+            if not (paragraph.startswith("  ") and before.startswith("  ")):
+                formatter.write_paragraph()
+            if paragraph.startswith("  "):
+                lines = wrap(paragraph.strip(), formatter.width - 6, break_long_words=False, break_on_hyphens=False)
+                formatter.write("    " + " \\\n      ".join(lines) + "\n")
+            elif paragraph:
+                with formatter.indentation():
+                    formatter.write_text(paragraph)
+            before = paragraph
 
     def make_parser(self, ctx: Any) -> Any:
         """Return the parser of the options and of their other spellings."""
