@@ -217,6 +217,39 @@ CALLS: tuple[tuple[str, dict[str, Any]], ...] = (
     (
         "evaluate",
         {
+            "gold": {"$gold": _GOLD},
+            "ranking": {"$ranking": _RUN},
+            "measures": ["ndcg@3"],
+            "ties": "id-desc",
+            "self": "drop",
+            "scores": "single",
+            "empty": "zero",
+            "duplicates": "max",
+        },
+    ),
+    (
+        "evaluate_files",
+        {
+            "gold": "gold.qrels",
+            "runs": {"old": "run.trec", "new": {"$path": "other.trec"}},
+            "measures": ["rr", "ndcg@3"],
+            "resampling": _HOW,
+            "baseline": "old",
+            "slices": ["queries.csv:type"],
+            "item_slices": ["items.csv:title"],
+            "names": "items.csv:title",
+            "recorded": {"new": {"latency_p95_ms": 12.5}},
+            "quantiles": [0.5, 0.9],
+            "conventions": {"ties": "order"},
+            "duplicates": "first",
+            "format": "trec",
+            "keep_top": 2,
+        },
+    ),
+    ("evaluate_files", {"gold": "gold.parquet", "runs": ["run.parquet"], "intervals": False, "memory": "1GB"}),
+    (
+        "evaluate",
+        {
             "gold": {"$pairs": [[1, [1, 2]], [2, [3]]]},
             "ranking": {"$pairs": [[1, {"$pairs": [[1, 0.5]]}]]},
             "measures": ["rr"],
@@ -231,7 +264,7 @@ CALLS: tuple[tuple[str, dict[str, Any]], ...] = (
             "by": "type,length(quantiles=2),type*length",
             "item_slices": _ITEM_SLICES,
             "items_by": "kind",
-            "figures": {"new": {"latency_p95_ms": 12.5}},
+            "recorded": {"new": {"latency_p95_ms": 12.5}},
         },
     ),
     (
@@ -280,10 +313,6 @@ CALLS: tuple[tuple[str, dict[str, Any]], ...] = (
             "rankings": [{"$ranking": _RUN}, {"$ranking": _RUN}],
             "fusion": {"$fusion": {"method": "combsum", "normalise": "min-max"}},
         },
-    ),
-    (
-        "judge",
-        {"gold": {"$gold": _GOLD}, "ranking": {"$ranking": _RUN}, "ties": "id", "self_matches": "keep", "places": True},
     ),
     (
         "keyword_gold",
@@ -349,7 +378,6 @@ CALLS: tuple[tuple[str, dict[str, Any]], ...] = (
         {"given": "clips.csv", "groups": {"object": "object"}, "separator": "|", "no_value": ["", "n/a"]},
     ),
     ("read_catalogue", {"given": {"$path": "products.json"}, "id_field": "asin"}),
-    ("read_ordered", {"given": "run.trec", "closed": None}),
     (
         "read_log",
         {"path": _LOG, "user": "user", "item": "item", "value": "rating", "time": "time", "scale": {"$tuple": [1, 5]}},

@@ -49,6 +49,11 @@ def _parser() -> Any:
     return typer.main.get_command(app)
 
 
+def command_names() -> set[str]:
+    """Return the names of all commands."""
+    return {*_parser().commands}
+
+
 def run_command(arguments: Sequence[str], stdin: bytes = b"") -> Done:
     """Run a command in this process and the current folder.
 
@@ -160,7 +165,7 @@ LINES = (
     "neighbours bare.npy --ids ids.txt -k 2 -o out.trec",
     "embed --from ref.npz --dtype int8 --truncate 2 --normalise -o out.npz",
     "embed papers.jsonl --text title,abstract --model models_of_fuzz:lengths -o out.npz --id paper_id",
-    "vectors ref.npz --json",
+    "list vectors ref.npz --json",
     "list vectors",
     "label products.json asked.jsonl -o out.jsonl --zeros --json",
     "label products.json asked.jsonl --human human.jsonl --synonyms words.toml -o out.jsonl",
@@ -182,7 +187,7 @@ LINES = (
     "list metrics ndcg",
     "list dialects --json",
     "list engines faiss-hnsw --json",
-    "recommenders popularity",
+    "list recommenders popularity",
     "convert run.trec out.csv --kind run",
     "convert gold.qrels out.jsonl --kind gold --to jsonl",
     "list schema -o out.json",
@@ -257,7 +262,8 @@ def _options(command: str) -> list[tuple[str, bool]]:
     return [(name, not one.is_flag) for one in given for name in one.opts if name not in _SERVERS]
 
 
-_LEFT_OUT = {"view", "demo", "log", "sweep", "--install-completion", "--show-completion", "spark", "--on", "--master"}
+NOT_CALLED = {"view", "demo", "log", "sweep", "--install-completion", "--show-completion", "spark", "--on", "--master"}
+"""Commands and options that serve, only print samples, start a server or Spark, or install."""
 
 
 def _call(case: Case) -> object:
@@ -275,7 +281,7 @@ def _call(case: Case) -> object:
 
 def _is_quick(line: Sequence[str]) -> bool:
     """Leave out lines that serve, install, load a model, or start Spark; the line of a model's own function is kept."""
-    if _LEFT_OUT.intersection(line) or any(one.startswith(("--on", "--mast", "--ins", "--sho")) for one in line):
+    if NOT_CALLED.intersection(line) or any(one.startswith(("--on", "--mast", "--ins", "--sho")) for one in line):
         return False
     models = [line[at + 1] for at, one in enumerate(line[:-1]) if one == "--model"]
     return all(":" in one or one == "" for one in models)

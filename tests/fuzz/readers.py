@@ -541,9 +541,9 @@ def report_forms() -> list[dict[str, Any]]:
     """Return small reports of several kinds, as they are saved."""
     resampling = Resampling(resamples=100)
     table = pl.DataFrame({"query_id": ["q1", "q2", "q10"], "type": ["a", "b", "a"]})
-    figures = {"x": {"latency_p95_ms": 12.5}, "y": {"latency_p95_ms": 20.0}}
+    recorded = {"x": {"latency_p95_ms": 12.5}, "y": {"latency_p95_ms": 20.0}}
     plain = compare(_QUERIES_GOLD, _QUERIES_RUNS, ["ndcg@3", "ap"], resampling=resampling)
-    sliced = compare(_QUERIES_GOLD, _QUERIES_RUNS, ["ndcg@3"], slices=table, figures=figures, resampling=resampling)
+    sliced = compare(_QUERIES_GOLD, _QUERIES_RUNS, ["ndcg@3"], slices=table, recorded=recorded, resampling=resampling)
     return [plain.to_json(queries=True), sliced.to_json(queries=True), sliced.to_json(queries=False)]
 
 

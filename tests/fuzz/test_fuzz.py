@@ -1,10 +1,13 @@
 """Fuzz suite in short: some cases of every surface, the found ones again, and the harness against faults of our own."""
 
 from collections.abc import Iterator
+from inspect import isfunction
 from pathlib import Path
 
 import pytest
 
+import rankjury
+from tests.fuzz import api, commands
 from tests.fuzz.harness import FOUND, Case, Worker, attempt, load, read_found
 
 SEED = 22
@@ -23,6 +26,17 @@ def test_some_cases_of_a_surface_succeed_or_are_refused(name: str, worker: Worke
     assert outcome.cases == surface.quick
     assert not outcome.findings, "\n".join(map(str, outcome.findings))
     assert outcome.accepted, "not even a seed succeeds"
+
+
+def test_every_public_function_is_called() -> None:
+    """Functions that were renamed or removed are called no more, and new ones are not forgotten."""
+    functions = {name for name in rankjury.__all__ if isfunction(getattr(rankjury, name))}
+    assert {name for name, _ in api.CALLS} == functions
+
+
+def test_every_command_is_called() -> None:
+    called = {line.split()[0] for line in commands.LINES}
+    assert called == commands.command_names() - commands.NOT_CALLED
 
 
 @pytest.mark.parametrize("path", sorted(FOUND.glob("*.json")), ids=lambda path: path.stem)
