@@ -23,19 +23,41 @@ def verdicts_table(gate: Gate, *outcomes: str, full: bool = False) -> TextTable:
             _title(verdict.target) if full else verdict.target.title,
             *([verdict.system] if several else ()),
             verdict.shown,
-            "" if verdict.n is None else f"{verdict.n:,}",
+            _count(verdict),
             allowed(verdict),
         ]
         for verdict in sorted(shown, key=lambda verdict: _ORDER[verdict.outcome])
     ]
     words = [TableColumn(name, "text", wraps=True) for name in ("target", *(["system"] if several else ()))]
     wanted = TableColumn("allowed", "text", wraps=True)
-    return make_table([TableColumn("verdict", "text"), *words, TableColumn("found"), TableColumn("n"), wanted], rows)
+    header = [TableColumn("verdict", "text"), *words, TableColumn("found"), TableColumn("n"), wanted]
+    return make_table(header, rows, narrower=[_by_target(shown)] if several and not full else ())
+
+
+def _by_target(verdicts: list[Verdict]) -> TextTable:
+    """Return the verdicts under a line for each target, the systems below it: for narrow terminals."""
+    shown = sorted(verdicts, key=lambda verdict: _ORDER[verdict.outcome])
+    rows: list[list[str | TableCell]] = []
+    titles = [f"{verdict.target.title} {verdict.target.wanted}" for verdict in shown]
+    for title in dict.fromkeys(titles):
+        rows.append(["", title, "", "", ""])
+        for verdict in (verdict for verdict, of in zip(shown, titles, strict=True) if of == title):
+            outcome, count = TableCell(verdict.outcome.upper(), verdict.outcome), _count(verdict)
+            rows.append([outcome, f"  {verdict.system}", verdict.shown, count, verdict.decided_by])
+    names = [TableColumn(name, "text", wraps=True) for name in ("target, system", "")]
+    table = make_table(
+        [TableColumn("verdict", "text"), names[0], TableColumn("found"), TableColumn("n"), names[1]], rows
+    )
+    return table.dropping()
 
 
 def allowed(verdict: Verdict) -> str:
     """Return what was allowed, and for an unsure target how many queries would decide."""
     return "; ".join(filter(None, (verdict.target.wanted, verdict.decided_by)))
+
+
+def _count(verdict: Verdict) -> str:
+    return "" if verdict.n is None else f"{verdict.n:,}"
 
 
 def _title(target: Target) -> str:
