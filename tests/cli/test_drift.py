@@ -77,7 +77,7 @@ def test_the_screen_says_both(rankjury: Rankjury, old: str) -> None:
     flowing = " ".join(outcome.out.split())
     assert "within ±5 %, but real: the interval excludes 0" in flowing
     assert f"8 queries of {QUERIES} changed" in flowing and "item-99" in flowing
-    assert "Changed: nothing, by what is declared and what can be told" in lines
+    assert "Changed: no declared or recorded version or input" in lines
 
 
 def test_noise_is_told(rankjury: Rankjury, old: str) -> None:

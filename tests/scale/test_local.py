@@ -278,7 +278,7 @@ def test_scores_of_single_queries_are_not_held(shuffled: Study) -> None:
     assert found.estimates == expected.estimates and found.n_queries == QUERIES
     assert repr(found) == repr(expected)
     assert found.queries is None
-    with pytest.raises(UsageError, match=r"the scores of single queries are not held.*--per-query"):
+    with pytest.raises(UsageError, match=r"no per-query scores.*--per-query"):
         found.scores  # noqa: B018
 
 

@@ -249,7 +249,7 @@ def _by_chance(
         if named in known:
             values[:, place] = scores[named.label]
     without = [named.label for named in asked if named not in known]
-    text = f"no expectation is known of {', '.join(without)}: left undefined"
+    text = f"no closed-form random baseline for {', '.join(without)}; shown as undefined"
     warnings = (ReportWarning(text, code="no-expectation", count=len(without)),) if without else ()
     return replace(make_scores(asked, scores.queries, values, warnings, scores.source), whole={})
 

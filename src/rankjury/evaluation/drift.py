@@ -385,7 +385,9 @@ def _pair_similarities(
         )
     empty = int(np.isnan(pair.scores.values[:, 0] - pair.baseline_scores.values[:, 0]).sum())
     if empty:
-        notes.append(f"{plural(empty, 'query', 'queries')} found nothing before or after, and cannot be paired")
+        notes.append(
+            f"{plural(empty, 'query', 'queries')} without results in one of the reports, omitted from the paired test"
+        )
     if n - empty < FEW_QUERIES:
         notes.append(f"few queries ({n - empty}): intervals are rough under {FEW_QUERIES}")
     return pair, notes

@@ -246,9 +246,9 @@ class Report:
         """By system, the scores of every query."""
         if self.queries is None:
             raise UsageError(
-                "the scores of single queries are not held",
+                "the report has no per-query scores",
                 where=self.source,
-                hint="In blocks they are written on the way: per_query, or --per-query.",
+                hint="Block-wise evaluation writes them to a file: per_query=, or --per-query.",
             )
         return self.queries.scores
 

@@ -108,7 +108,7 @@ def _step_lines(step: SeriesStep, width: int) -> Iterator[str]:
     causes = [str(cause) for cause in step.changed[:_CAUSES_SHOWN]]
     if len(step.changed) > _CAUSES_SHOWN:
         causes.append(f"… {len(step.changed) - _CAUSES_SHOWN} more: rankjury diff {step.before.name} {step.after.name}")
-    for cause in causes or ["nothing that is known of changed"]:
+    for cause in causes or ["no recorded change of inputs, settings or versions"]:
         yield from wrap(cause, width, initial_indent="  ", subsequent_indent="    ")
 
 
@@ -290,7 +290,7 @@ def print_compared(compared: RunComparison, baselines: Mapping[str, str]) -> Non
     if compared.comparisons:
         queries = compared.queries
         only = [f"{queries[side]:,} only {side}" for side in ("before", "after") if queries[side]]
-        over = f"{plural(queries['common'], 'query', 'queries')} that both asked"
+        over = f"{plural(queries['common'], 'query', 'queries')} in both runs"
         over += f" ({', '.join(only)})" if only else ""
         _print_text(f"paired over {over} · p: sign-flip test, Holm's correction")
     for line in compared.not_compared:

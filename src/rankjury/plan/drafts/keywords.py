@@ -38,7 +38,7 @@ def _draft_keywords(found: FolderContents, notes: DraftNotes) -> list[str]:
         return lines
     if texts is not None or notes.protocol:
         what = f"vectors of the texts in {texts or 'queries.jsonl'}"
-        notes.missing["queries.npz"] = f"{what}, for text → item: {VECTORS}; without them every item asks for its like"
+        notes.missing["queries.npz"] = f"{what}, for text → item: {VECTORS}; without them every item is a query"
     return _keyword_lines(found, notes, None, None, "report", asks_texts=False)
 
 
@@ -87,7 +87,7 @@ def _keyword_lines(
     if asks_texts:
         what = "id, text, and keywords where these are known"
         lines += [
-            notes.file_line("queries", texts, "queries.jsonl", what, comment="texts; without it every item asks"),
+            notes.file_line("queries", texts, "queries.jsonl", what, comment="texts; without it every item is a query"),
             '# keywords = "mapped"      # map all texts; unset: keywords in the file are taken as they are',
             "",
             "[gold.mapping]             # from texts to keywords",
@@ -95,7 +95,7 @@ def _keyword_lines(
             f"synonyms = {toml_string(found.synonyms)}" if found.synonyms else '# synonyms = "synonyms.toml"',
         ]
     elif texts is None:
-        lines.append('# queries = "queries.jsonl"   # texts that ask; without it every item asks for its like')
+        lines.append('# queries = "queries.jsonl"   # texts; without it every item is a query')
     taken = {"random"}
     examples = [] if runs else ["vectors.npz:clips"]
     of_clips, of_texts = f"vectors of the clips: {VECTORS}", f"vectors of the texts: {VECTORS}"

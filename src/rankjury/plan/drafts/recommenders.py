@@ -49,7 +49,7 @@ def _draft_recommenders(found: FolderContents, notes: DraftNotes) -> list[str]:
     if log:
         split = "by time" if is_timed else "at random, as it has no times"
         notes.assumed.append(f"the log is split {split}: 80 % train, 10 % validation, 10 % test")
-    comment = "rel: the rating from which an item is liked" if rel else "whatever was held out is relevant"
+    comment = "rel: the rating from which an item is liked" if rel else "every held-out item is relevant"
     lines = [
         'baseline = "popularity"    # the others are compared with it',
         "",
@@ -65,7 +65,7 @@ def _draft_recommenders(found: FolderContents, notes: DraftNotes) -> list[str]:
         notes.file_line("items", items, "movies.csv", _ITEMS, comment="the catalogue, with genres")
         if items or log is None
         else f'# items = "items.csv"      # {_ITEMS}',
-        *([with_comment(f"users = {toml_string(users)}", "what is known of users")] if users else []),
+        *([with_comment(f"users = {toml_string(users)}", "attributes of users")] if users else []),
         'window = "test"            # "validation" while you are choosing',
         "",
         "[gold.split]",
@@ -87,7 +87,7 @@ def _draft_recommenders(found: FolderContents, notes: DraftNotes) -> list[str]:
     lines += RANDOM_SYSTEM
     lines += [
         "",
-        "# rankjury tune --extend tries these on validation, beside those in use, and widens grids that are too narrow",
+        "# rankjury tune --extend tries these on validation, and widens a grid whose best value is at its edge",
     ]
     for model, grid in TUNING_GRIDS.items():
         inside = ", ".join(f"{name} = [{', '.join(map(str, values))}]" for name, values in grid.items())

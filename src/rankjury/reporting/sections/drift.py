@@ -117,7 +117,7 @@ def _change_lines(drift: Drift) -> Iterator[str]:
     if about.changed:
         yield f"Changed: {' · '.join(map(str, about.changed))}"
     elif not about.undeclared and not about.unknown:
-        yield "Changed: nothing, by what is declared and what can be told"
+        yield "Changed: no declared or recorded version or input"
     for sentence in about.undeclared:
         yield f"Undeclared: {sentence}"
     if about.unknown:

@@ -58,11 +58,11 @@ class RunComparison:
         texts = [text for _, text in sorted(lines)]
         if same:
             systems = join_names(same, MOST_NAMED)
-            texts.append(f"The same as before on all {self.queries['common']:,} {unit[1]} under {first}: {systems}.")
+            texts.append(f"Unchanged under {first} on all {self.queries['common']:,} {unit[1]}: {systems}.")
         causes = [str(cause) for cause in self.changed]
         more = f"; {len(causes) - MOST_NAMED} more" if len(causes) > MOST_NAMED else ""
         named = f"Changed: {'; '.join(causes[:MOST_NAMED])}{more}."
-        return (*texts, named if causes else "Nothing that is known of changed.")
+        return (*texts, named if causes else "No recorded input, setting or version changed.")
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -86,7 +86,7 @@ def compare_runs(
     measures: Sequence[str] | None = None,
     systems: Sequence[str] | None = None,
 ) -> RunComparison:
-    """Compare every system and measure that both runs have, over the queries that both asked.
+    """Compare every system and measure that both runs have, over the queries in both.
 
     Args:
         before: The earlier run.

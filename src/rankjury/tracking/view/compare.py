@@ -190,7 +190,7 @@ def comparison_context(beside: SideBySide) -> dict[str, Any]:
     runs = compared.before, compared.after
     one, many = beside.after.report.unit
     plans = list(dict.fromkeys(run.plan for run in runs))
-    counts = [f"{plural(compared.queries['common'], one, many)} that both asked"]
+    counts = [f"{plural(compared.queries['common'], one, many)} in both runs"]
     for side, letter in (("before", "a"), ("after", "b")):
         counts += [f"{compared.queries[side]:,} only in {letter}"] if compared.queries[side] else []
     changed = [
