@@ -132,7 +132,8 @@ def evaluate(
     found = _ranking(ranking)
     _check_order(gold, truth, found)
     single = evaluate_judged(truth, found, asked, duplicates=duplicates, background=background)
-    return replace(single, warnings=with_unit(single.warnings))
+    name = Source(str(ranking), Path(ranking)).system if isinstance(ranking, str | Path) else single.source
+    return replace(single, source=name, warnings=with_unit(single.warnings))
 
 
 @check_arguments
