@@ -67,7 +67,9 @@ def _print_version(wanted: bool) -> None:
 
 def _root(
     version: bool = typer.Option(False, "--version", callback=_print_version, is_eager=True, help="Show the version."),
-    debug: bool = typer.Option(False, "--debug", help="Show the traceback of an error (works anywhere in the line)."),
+    debug: bool = typer.Option(
+        False, "--debug", help="Show the traceback of an error (allowed anywhere in the command line)."
+    ),
 ) -> None:
     pass
 

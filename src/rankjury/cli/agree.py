@@ -33,9 +33,10 @@ EPILOG = (
     "  rankjury agree ada.npy base.npy tuned.npy --n-samples 500 -k 1,3,5,10 -o results\n\n"
     "  rankjury agree reference.npz candidate.npz --truncate 128 --truncate 64 --dtype int8 --dtype binary\n\n"
     "  rankjury agree exact.trec index.trec -k 10,100\n\n"
-    "Vectors (.npy, .npz, .parquet, .json, .jsonl, .safetensors; FILE:KEY for one of several) or runs. Rows are "
-    "matched by id; .npy files have none, so that --ids names them, or the rows are taken to be the same ones. The "
-    "first candidate is what the others are compared with."
+    "Files are vectors (.npy, .npz, .parquet, .json, .jsonl, .safetensors; FILE:KEY selects one of several arrays) "
+    "or runs.\n\n"
+    "Rows are matched by id. .npy files have no ids: --ids sets them; without it, rows are matched by number.\n\n"
+    "Other candidates are compared with the first one, unless --baseline names another."
 )
 _DEFAULT_KS = "1,3,5,10"
 _DEFAULT_PAIRS = 20_000
@@ -57,22 +58,24 @@ class AgreementOptions:
     """Options of the comparison, as in a plan's tables of gold, systems and agreement."""
 
     distance: DistanceOption = "cosine"
-    ids: Annotated[str | None, typer.Option(metavar="FILE", help="Ids of the rows of all .npy files.")] = None
+    ids: Annotated[str | None, typer.Option(metavar="FILE", help="File of row ids for all .npy files.")] = None
     baseline: Annotated[
         str | None,
-        typer.Option("--baseline", "-b", metavar="NAME|FILE", help="The candidate that others are compared with."),
+        typer.Option(
+            "--baseline", "-b", metavar="NAME|FILE", help="Candidate to compare the others with; default: the first."
+        ),
     ] = None
     names: NamesOption = None
     texts: TextsOption = None
     n_samples: Annotated[
         int | None,
-        typer.Option(metavar="N", help="Sample so many queries, by the seed; all if unset.", rich_help_panel=_SAMPLING),
+        typer.Option(metavar="N", help="Sample N queries at random; default: all queries.", rich_help_panel=_SAMPLING),
     ] = None
     queries: Annotated[
         str | None,
         typer.Option(
             metavar="FILE",
-            help="Use these queries instead of a sample: a file of ids, or of row numbers.",
+            help="Use these queries instead of a sample: a file of ids or row numbers.",
             rich_help_panel=_SAMPLING,
         ),
     ] = None
@@ -81,13 +84,16 @@ class AgreementOptions:
         typer.Option(
             metavar="N",
             min=0,
-            help="About how many pairs to compare similarities over; 0: none.",
+            help="Approximate number of pairs for comparing similarities; 0: none.",
             rich_help_panel=_SAMPLING,
         ),
     ] = _DEFAULT_PAIRS
     over: Annotated[
         Over | None,
-        typer.Option(help="Sampled pairs, or pairs of the top k of either; runs: top.", rich_help_panel=_SAMPLING),
+        typer.Option(
+            help="Compare sampled pairs, or pairs in the top k of either side; default: sampled, for runs top.",
+            rich_help_panel=_SAMPLING,
+        ),
     ] = None
     seed: Annotated[
         int, typer.Option(min=0, help="Seed for sampling queries and pairs.", rich_help_panel=_SAMPLING)
@@ -95,18 +101,26 @@ class AgreementOptions:
     truncate: Annotated[
         list[int] | None,
         typer.Option(
-            metavar="N", min=1, help="Also try each candidate's first N dimensions.", rich_help_panel=_VARIANTS
+            metavar="N",
+            min=1,
+            help="Also evaluate each candidate's first N dimensions; repeatable.",
+            rich_help_panel=_VARIANTS,
         ),
     ] = None
     dtype: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="float16|int8|binary", help="Also try each candidate in this type.", rich_help_panel=_VARIANTS
+            metavar="float16|int8|binary",
+            help="Also evaluate each candidate in this number type; repeatable.",
+            rich_help_panel=_VARIANTS,
         ),
     ] = None
     ties: Annotated[
         TieOption,
-        typer.Option(help="Equal reference scores at the cut-off: by id, or any counts.", rich_help_panel=CONVENTIONS),
+        typer.Option(
+            help="Ties at the cut-off of the reference: decide by id, or accept any tied item.",
+            rich_help_panel=CONVENTIONS,
+        ),
     ] = TieOption.id
     exclude_self: ExcludeSelfOption = None
 
@@ -117,13 +131,13 @@ def agree_command(
         list[str],
         typer.Argument(
             metavar="REFERENCE CANDIDATE...",
-            help="Vectors or runs: the reference, then candidates; NAME=FILE gives one a name.",
+            help="Vectors or runs: first the reference, then candidates; NAME=FILE sets a name.",
         ),
     ],
     options: AgreementOptions,
     k_values: Annotated[
         list[str] | None,
-        typer.Option("-k", metavar="K", help="Cut-offs: 1,3,5,10, or 1 3 5 10.", show_default=_DEFAULT_KS),
+        typer.Option("-k", metavar="K", help="Cut-offs, separated by commas or spaces.", show_default=_DEFAULT_KS),
     ] = None,
     output: Annotated[
         Path | None,
@@ -131,7 +145,7 @@ def agree_command(
             "--output",
             "-o",
             metavar="DIR|FILE",
-            help="Write report, plot and tables into a folder, or one file: report.html.",
+            help="Write report, plot and tables to a folder, or one file, such as report.html.",
         ),
     ] = None,
     as_json: JsonOption = False,
@@ -139,8 +153,8 @@ def agree_command(
 ) -> None:
     """Compare embeddings with a reference embedding.
 
-    Measures the overlap of the top k and the agreement of similarities: what distilling, tuning or quantising lost or
-    won. Also compares an index, or any run, with an exact one.
+    Measures the overlap of the top k and the agreement of similarities, for example after distillation, tuning or
+    quantization. Also compares runs, such as those of an approximate index and of exact search.
     """
     from rankjury.cli.run import run_and_print
     from rankjury.io.vectors.quantize import DTYPES

@@ -19,9 +19,9 @@ EPILOG = (
     "  rankjury audit ml-1m\n\n"
     "  rankjury audit ratings.csv --items movies.csv --scale 0.5,5\n\n"
     "  rankjury audit clicks.parquet --user visitor --item article --time seen_at\n\n"
-    "LOG is ratings.dat, u.data or ratings.csv as GroupLens ships them, their folder, or any CSV, TSV, JSONL or "
-    "Parquet table with users and items, and perhaps ratings and times; columns are found by their common names. Times "
-    "are seconds, milliseconds, microseconds or nanoseconds since 1970, or ISO dates."
+    "LOG is a MovieLens file (ratings.dat, u.data, ratings.csv) or folder, or a CSV, TSV, JSONL or Parquet table "
+    "of users and items, optionally with ratings and times. Columns are found by their common names.\n\n"
+    "Times are ISO dates, or seconds, milliseconds, microseconds or nanoseconds since 1970."
 )
 _BAR = 40
 _EIGHTHS = " ▏▎▍▌▋▊▉█"
@@ -29,18 +29,21 @@ _EIGHTHS = " ▏▎▍▌▋▊▉█"
 
 @expand_options
 def audit_command(
-    path: Annotated[str, typer.Argument(metavar="LOG", help="The log, or a folder of MovieLens; - is standard input.")],
+    path: Annotated[
+        str, typer.Argument(metavar="LOG", help="Interaction log or MovieLens folder; - is standard input.")
+    ],
     options: LogOptions,
     items: Annotated[
-        str | None, typer.Option(metavar="FILE", help="The catalogue: movies.dat, movies.csv, u.item …")
+        str | None,
+        typer.Option(metavar="FILE", help="Item catalogue, such as movies.csv; default: that of the MovieLens folder."),
     ] = None,
-    cold: Annotated[int, typer.Option(help="Users and items with fewer rows are cold.")] = 10,
+    cold: Annotated[int, typer.Option(help="Users and items with fewer rows count as cold.")] = 10,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
     """Check an interaction log before it is split.
 
-    Reports counts, times, ties, skew and cold starts, and warns of what would leak or mislead.
+    Reports counts, times, ties, skew and cold starts, and warns about leakage and misleading data.
     """
     check_standard_input([file for file in (path, items) if file])
     with show_progress(f"Reading {path}"):

@@ -16,14 +16,17 @@ EPILOG = (
     "  rankjury baseline\n\n"
     "  rankjury baseline set latest\n\n"
     "  rankjury baseline unset movies\n\n"
-    "Each plan has at most one. diff and history compare runs with it; prune never removes it."
+    "diff compares runs with the baseline, history marks it, and prune never deletes it."
 )
 
 
 def baseline_command(
-    action: Annotated[str, typer.Argument(metavar="[set|unset]", help="Unset: show the baselines.")] = "show",
+    action: Annotated[
+        str, typer.Argument(metavar="[set|unset]", help="Set or unset a baseline, or show all.")
+    ] = "show",
     which: Annotated[
-        str | None, typer.Argument(metavar="RUN | PLAN", help="The run to set, or the plan whose baseline to unset.")
+        str | None,
+        typer.Argument(metavar="RUN | PLAN", help="Run to set as baseline, or plan whose baseline to unset."),
     ] = None,
     archive: ArchiveOption = None,
     as_json: JsonOption = False,

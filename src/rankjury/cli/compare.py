@@ -18,7 +18,7 @@ EPILOG = (
     "  rankjury compare qrels.txt a.trec b.trec c.trec --baseline b -o diff.md\n\n"
     "  rankjury compare qrels.txt old.trec new.trec -o diff.html\n\n"
     "  rankjury compare qrels.txt old.trec new.trec -s queries.csv:type,type*lang\n\n"
-    "The first run is the baseline, unless --baseline names another. Same seed, same digits."
+    "The first run is the baseline, unless --baseline names another. The same seed gives the same digits."
 )
 
 
@@ -34,14 +34,17 @@ def compare_command(
     as_json: options.JsonOption = False,
     full: options.FullOption = False,
     detect: Annotated[
-        float, typer.Option(help="Say how many queries it takes to show such a difference.", rich_help_panel=RESAMPLING)
+        float,
+        typer.Option(
+            help="Also print how many queries are needed to detect this difference.", rich_help_panel=RESAMPLING
+        ),
     ] = 0.01,
 ) -> None:
     """Test whether one run is better than another.
 
-    Compares queries one by one with a baseline. Each difference has an interval and a p-value (randomization test,
-    corrected for all comparisons). Also lists the queries that lost most, and how small a difference so many queries
-    could show.
+    Compares each run with a baseline, query by query. Each difference has a confidence interval and a p-value
+    (randomization test, corrected for all comparisons). Also lists the queries with the largest losses, and the
+    smallest difference that this number of queries can detect.
     """
     check_outputs(output)
     if len(options.name_runs(runs, baseline)[0]) < 2:

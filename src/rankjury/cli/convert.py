@@ -12,26 +12,28 @@ from rankjury.errors import UsageError
 
 GROUP = "Look up"
 ORDER = 3
-EPILOG = "Example: rankjury convert run.trec.gz run.parquet"
+EPILOG = (
+    "Examples:\n\n"
+    "  rankjury convert run.trec.gz run.parquet\n\n"
+    "  rankjury convert labels.csv qrels.txt --kind gold --to trec"
+)
 
 ConvertedKind = StrEnum("ConvertedKind", ["gold", "run"])
 
 
 def convert_command(
-    source: Annotated[str, typer.Argument(metavar="A", help="The file to read; - is standard input.")],
-    target: Annotated[Path, typer.Argument(metavar="B", help="The file to write; its suffix names the format.")],
-    kind: Annotated[
-        ConvertedKind | None, typer.Option(help="Whether A is a gold or a run, where it cannot be told.")
-    ] = None,
+    source: Annotated[str, typer.Argument(metavar="A", help="File to read; - is standard input.")],
+    target: Annotated[Path, typer.Argument(metavar="B", help="File to write; its suffix sets the format.")],
+    kind: Annotated[ConvertedKind | None, typer.Option(help="Content of A; default: detected.")] = None,
     form: FormatOption = None,
     to: Annotated[
-        str | None, typer.Option(metavar=FORMAT_CHOICES, help="The format to write, whatever the suffix.")
+        str | None, typer.Option(metavar=FORMAT_CHOICES, help="Output format; default: by the suffix of B.")
     ] = None,
     quiet: QuietOption = False,
 ) -> None:
     """Convert a gold or run file to another format.
 
-    Formats: TREC, JSON, JSONL, CSV, TSV and Parquet, also .gz and .zst.
+    Formats: TREC, JSON, JSONL, CSV, TSV and Parquet, also compressed (.gz, .zst).
     """
     import polars as pl
 

@@ -34,8 +34,16 @@ EPILOG = (
     "  rankjury demo movielens --data ml-1m\n\n"
     "  rankjury demo driving --data clips.csv --select object_type\n\n"
     "  rankjury demo movies --keep rankjury-movies\n\n"
-    "Without --keep and -o a page to look at is written to rankjury-demo, and what driving and movielens report to "
-    "rankjury-driving and rankjury-movielens."
+    "Samples:\n\n"
+    "  helpdesk   two runs on 40 graded questions\n\n"
+    "  movies     50 movies in three embedding spaces, fused\n\n"
+    "  papers     1,000 abstracts: variants of a small model and a large one\n\n"
+    "  fashion    300 items, 80 queries: exact search, FAISS HNSW, PostgreSQL\n\n"
+    "  driving    80 texts and 400 clips as queries; all keywords must match\n\n"
+    "  movielens  recommenders, tested on the later part of a synthetic log\n\n"
+    "Without -o and --keep, the HTML page is written to rankjury-demo. The reports of driving and movielens are "
+    "written to rankjury-driving and rankjury-movielens.\n\n"
+    "PostgreSQL is included if rankjury[pgvector] is installed."
 )
 _PAGE_FOLDER = Path("rankjury-demo")
 _PICTURE = "recommenders.png"
@@ -65,32 +73,30 @@ def demo_command(
         Sample, typer.Argument(metavar="[SAMPLE]", help="helpdesk, movies, papers, fashion, driving or movielens.")
     ] = Sample.helpdesk,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", metavar="DIR", help="Write the results here; not of helpdesk.")
+        Path | None,
+        typer.Option("--output", "-o", metavar="DIR", help="Write the results to this folder; not for helpdesk."),
     ] = None,
     keep: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Copy the sample's files here, to try commands on.")
+        Path | None,
+        typer.Option(metavar="DIR", help="Copy the files of the sample to this folder, to try commands on them."),
     ] = None,
     data: Annotated[
         Path | None,
         typer.Option(
             metavar="PATH",
-            help="Your data: for papers a folder of matrices, reference… and candidates; for driving a table of "
-            "annotated clips; for movielens a folder as GroupLens ships it.",
+            help="Use your own data. papers: a folder of vector files, one of them named reference…; driving: a "
+            "table of annotated clips; movielens: a MovieLens folder.",
         ),
     ] = None,
     vectors: Annotated[
-        str | None, typer.Option(metavar="FILE", help="With --data of driving: the clips' vectors.")
+        str | None, typer.Option(metavar="FILE", help="Vectors of the clips, for driving with --data.")
     ] = None,
     full: FullOption = False,
     quiet: QuietOption = False,
 ) -> None:
     """Try rankjury on bundled data.
 
-    helpdesk: two runs on 40 graded questions. movies: 50 movies in three embedding spaces, fused. papers: a small
-    model's neighbours of 1,000 abstracts, cut and quantised, against a large one's. fashion: may this index ship?
-    300 items, 80 queries: exact search, FAISS HNSW and, where rankjury[pgvector] is installed, PostgreSQL. driving: 80
-    texts and 400 clips, each asking for clips with all of its keywords. movielens: recommenders learn from a
-    synthetic log, and are evaluated on what its users took later.
+    Runs a bundled sample without any configuration, and prints the results.
     """
     if data is not None:
         if sample not in (Sample.papers, Sample.driving, Sample.movielens) or keep is not None:

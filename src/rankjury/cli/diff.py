@@ -26,16 +26,16 @@ EPILOG = (
     "  rankjury diff\n\n"
     "  rankjury diff latest -m ndcg@10 --system dense\n\n"
     "  rankjury diff baseline latest --json\n\n"
-    "With one run: against the baseline of its plan, else the run before it. With two, the earlier comes first. What "
-    "changed between them comes first, then every system beside itself, paired over the queries that both asked, then "
-    "the queries that lost most and where their judged items went. Measures that follow other conventions than before "
-    "are not compared."
+    "A single run is compared with the baseline of its plan. If there is none, or the run is the baseline itself, "
+    "it is compared with the previous run.\n\n"
+    "Systems are compared on the queries that both runs have. Measures whose conventions changed are not compared."
 )
 
 
 def diff_command(
     first: Annotated[
-        str, typer.Argument(metavar="OLD", help="The older run; alone: the newer one.", show_default="latest")
+        str,
+        typer.Argument(metavar="OLD", help="The older run; if it is the only one, the newer.", show_default="latest"),
     ] = "latest",
     second: Annotated[str | None, typer.Argument(metavar="NEW", help="The newer run.")] = None,
     measures: MeasuresOption = None,
@@ -46,7 +46,7 @@ def diff_command(
 ) -> None:
     """Compare two archived runs.
 
-    Shows what changed in inputs and settings, what became better or worse, and which queries lost most.
+    Shows changed inputs and settings, which measures became better or worse, and the queries with the largest losses.
     """
     kept = open_archive(archive)
     after = kept.find(first if second is None else second)

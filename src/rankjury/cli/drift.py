@@ -20,32 +20,35 @@ EPILOG = (
     "  rankjury drift last-week.json new.json\n\n"
     "  rankjury drift last-week.json new.json --system hnsw --allowed 2% --strict\n\n"
     "  rankjury drift baseline latest\n\n"
-    "The rule: mean and spread of the similarities of the first items, and of the vectors' lengths, stay within ±5 % "
-    "of what they were. Beside it stands a test, paired over the queries that both reports ask, which tells a real "
-    "change from noise; the two may disagree.\n\n"
-    "Exit code: 0 within (or unsure), 4 beyond, 5 an interval reaches beyond, under --strict."
+    "The rule: mean and standard deviation of the similarities of the first items, and of the vector norms, change "
+    "by at most --allowed.\n\n"
+    "A paired test over the common queries shows whether a change is more than noise. Rule and test can "
+    "disagree.\n\n"
+    "Exit code: 0 within the limit, 4 beyond it; with --strict 5 if only an interval reaches beyond it."
 )
 
 
 def drift_command(
     old: Annotated[
-        str, typer.Argument(metavar="OLD", help="The saved report or archived run to compare with.", show_default=False)
+        str, typer.Argument(metavar="OLD", help="Saved report or archived run to compare with.", show_default=False)
     ],
-    new: Annotated[str, typer.Argument(metavar="NEW", help="A saved report, or an archived run.", show_default=False)],
+    new: Annotated[
+        str, typer.Argument(metavar="NEW", help="Saved report or archived run to check.", show_default=False)
+    ],
     system: Annotated[
-        str | None, typer.Option(metavar="NAME", help="The system; all that both reports have, unless it is named.")
+        str | None, typer.Option(metavar="NAME", help="System to check; default: all systems in both reports.")
     ] = None,
     old_system: Annotated[
-        str | None, typer.Option(metavar="NAME", help="The earlier system, where it was called otherwise.")
+        str | None, typer.Option(metavar="NAME", help="Name of the system in OLD, if it differs.")
     ] = None,
-    allowed: Annotated[str, typer.Option(metavar="SHARE", help="How far a figure may move.")] = "5%",
+    allowed: Annotated[str, typer.Option(metavar="SHARE", help="Largest allowed relative change.")] = "5%",
     strict: StrictOption = False,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
     """Check that a new report stays close to an old one.
 
-    Compares similarities, vector lengths, quality and first items, and shows what changed in between.
+    Compares similarities, vector norms, quality and first items, and shows what else changed.
     """
     from rankjury.evaluation.drift import drift_between, systems_in_both
     from rankjury.reporting.sections.drift import drifts_to_json

@@ -35,10 +35,11 @@ EPILOG = (
     "  rankjury embed queries.txt --model wordllama -o queries.npz\n\n"
     "  rankjury embed items.jsonl --chunking title+bullets/300+50 --model wordllama -o chunks.npz\n\n"
     "  rankjury embed --from papers.npz --truncate 128 --dtype int8 -o papers-128-int8.npz\n\n"
-    "A model is wordllama, the folder of a sentence-transformers model, or module:function (a list of texts in, a row "
-    "of numbers for each out). Nothing is downloaded. The texts of several columns are joined by a newline, or by "
-    "--join. What was interrupted goes on where it stopped when the same command is given again. A file that "
-    "is there is never written over: other settings are another file, and rankjury list vectors lists them."
+    "The model is wordllama, the folder of a sentence-transformers model, or module:function, which takes a list "
+    "of texts and returns a row of numbers for each. Nothing is downloaded.\n\n"
+    "Run the same command again to continue after an interruption. Existing files are never overwritten; write "
+    "other settings to another file.\n\n"
+    "The list of vector files and their settings: rankjury list vectors."
 )
 
 Dtype = StrEnum("Dtype", ["float64", "float32", "float16", "int8", "binary"])
@@ -52,71 +53,74 @@ def embed_command(
             "--output",
             "-o",
             metavar="FILE",
-            help="The .npz to write, or a folder.",
+            help="The .npz file to write, or a folder.",
             callback=files_in_folder("vectors.npz"),
         ),
     ],
     corpus: Annotated[
         str | None,
-        typer.Argument(metavar="[CORPUS]", help="Texts: .jsonl, .json, .csv, .tsv, .parquet, or .txt (queries)."),
+        typer.Argument(
+            metavar="[CORPUS]", help="Texts: .jsonl, .json, .csv, .tsv, .parquet, or .txt (one query per line)."
+        ),
     ] = None,
-    text: Annotated[str | None, typer.Option(metavar="COLUMNS", help="The columns of text, split by commas.")] = None,
+    text: Annotated[str | None, typer.Option(metavar="COLUMNS", help="Text columns, comma-separated.")] = None,
     chunking: Annotated[
         str | None,
         typer.Option(
-            metavar="SPELLING",
-            help="Instead of --text: fields, and windows of tokens, such as title+bullets/300+50. Ids become ITEM#0 …",
+            metavar="SPEC",
+            help="Split texts into chunks: FIELDS/TOKENS+OVERLAP instead of --text, such as title+bullets/300+50. "
+            "Ids become ITEM#0 …",
         ),
     ] = None,
     model: Annotated[
-        str | None, typer.Option(metavar="NAME", help="wordllama, a model's folder, or module:function.")
+        str | None, typer.Option(metavar="NAME", help="Model: wordllama, a model folder, or module:function.")
     ] = None,
     joint: Annotated[
         str,
         typer.Option(
             "--join",
             metavar="TEXT",
-            show_default="a newline",
-            help="The text between several columns.",
+            show_default="newline",
+            help="Separator between several columns.",
             rich_help_panel=READING,
         ),
     ] = "\n",
     id_column: IdOption = None,
     empty: Annotated[
-        Empty, typer.Option(help="Rows without text: an error, or left out.", rich_help_panel=READING)
+        Empty, typer.Option(help="Rows without text: stop with an error, or skip them.", rich_help_panel=READING)
     ] = Empty.error,
     batch_size: Annotated[
-        int, typer.Option(min=1, help="Number of texts that the model gets at once.", rich_help_panel=READING)
+        int, typer.Option(min=1, help="Number of texts per call of the model.", rich_help_panel=READING)
     ] = 64,
     source: Annotated[
         str | None,
         typer.Option(
             "--from",
             metavar="VECTORS",
-            help="Vectors to make a variant of, instead of texts: FILE or FILE:KEY.",
+            help="Make a variant of these vectors instead of embedding texts: FILE or FILE:KEY.",
             rich_help_panel=_VARIANTS,
         ),
     ] = None,
     ids: Annotated[
         str | None,
-        typer.Option(metavar="FILE", help="Ids of the rows of --from, if it has none.", rich_help_panel=_VARIANTS),
+        typer.Option(metavar="FILE", help="File of row ids for --from, if it has none.", rich_help_panel=_VARIANTS),
     ] = None,
     normalise: Annotated[
         bool,
-        typer.Option("--normalise/--no-normalise", help="Scale every vector to length one.", rich_help_panel=_VARIANTS),
+        typer.Option("--normalise/--no-normalise", help="Scale each vector to length 1.", rich_help_panel=_VARIANTS),
     ] = False,
     truncate: Annotated[
         int | None, typer.Option(min=1, help="Keep only the first N dimensions.", rich_help_panel=_VARIANTS)
     ] = None,
     dtype: Annotated[
-        Dtype | None, typer.Option(help="Type of the numbers; float32 as made.", rich_help_panel=_VARIANTS)
+        Dtype | None, typer.Option(help="Number type; default: float32, or that of --from.", rich_help_panel=_VARIANTS)
     ] = None,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
     """Turn texts into vectors, or vectors into smaller ones.
 
-    A record next to the vectors says how they were made.
+    The output file records how the vectors were made.
     """
     if text is not None and chunking is not None:
         raise UsageError("--text and --chunking were given", expected="one of them")

@@ -22,7 +22,8 @@ EPILOG = (
     "  rankjury evaluate gold/ run/ --memory 2GB --per-query scores/\n\n"
     "  rankjury evaluate gold/ run/ --on spark --master spark://host:7077\n\n"
     "  zcat run.gz | rankjury evaluate qrels.txt - -o report.md -o report.json\n\n"
-    "Reads TREC, JSON, JSONL, CSV, TSV and Parquet, also .gz and .zst; rankjury list metrics lists the measures."
+    "Reads TREC, JSON, JSONL, CSV, TSV and Parquet, also compressed (.gz, .zst). The measures are listed by "
+    "rankjury list metrics."
 )
 
 
@@ -35,22 +36,23 @@ def evaluate_command(
     k: options.CutoffsOption = None,
     per_query: Annotated[
         str | None,
-        typer.Option(metavar="FILE", help="Write every query's scores: .csv, .tsv, .jsonl, .parquet."),
+        typer.Option(metavar="FILE", help="Write the scores of each query: .csv, .tsv, .jsonl, .parquet."),
     ] = None,
     output: options.OutputOption = None,
     as_json: options.JsonOption = False,
     full: options.FullOption = False,
     no_ci: Annotated[
-        bool, typer.Option("--no-ci", help="Means only, without intervals.", rich_help_panel=RESAMPLING)
+        bool,
+        typer.Option("--no-ci", help="Print means only, without confidence intervals.", rich_help_panel=RESAMPLING),
     ] = False,
     quantiles: Annotated[
-        str | None, typer.Option(metavar="PERCENTS", help="Also print quantiles of the queries' scores: 5,50,95.")
+        str | None, typer.Option(metavar="PERCENTS", help="Also print quantiles of the query scores: 5,50,95.")
     ] = None,
 ) -> None:
     """Score one or more runs against relevance judgments.
 
-    Prints means with bootstrap intervals, and warns of what would mislead: missing queries, unjudged items, equal
-    scores at the cut-off.
+    Prints means with bootstrap intervals, and warns about missing queries, unjudged items and equal scores at the
+    cut-off.
     """
     check_outputs(output, per_query, here=scoring.on is options.Backend.here)
     if no_ci and (scoring.slices or scoring.item_slices):

@@ -14,14 +14,15 @@ if TYPE_CHECKING:
 
 GROUP = "Evaluate"
 ORDER = 4
-EPILOG = "Example: rankjury explain qrels.txt bm25.trec -m ndcg@10"
+EPILOG = "Examples:\n\n  rankjury explain qrels.txt bm25.trec -m ndcg@10"
 
 
 def explain_command(
     gold: options.GoldArgument,
-    run: Annotated[str, typer.Argument(metavar="RUN", help="The run file, or NAME=FILE.")],
+    run: Annotated[str, typer.Argument(metavar="RUN", help="Run file, or NAME=FILE.")],
     measures: Annotated[
-        list[str] | None, typer.Option("--measure", "-m", metavar="MEASURE", help="The measure in question.")
+        list[str] | None,
+        typer.Option("--measure", "-m", metavar="MEASURE", help="Measure to explain; default: ndcg@10."),
     ] = None,
     as_json: options.JsonOption = False,
     duplicates: options.DuplicatesOption = options.DuplicatesChoice.error,
@@ -30,8 +31,8 @@ def explain_command(
 ) -> None:
     """Show why other tools compute another value.
 
-    Computes one measure under every dialect and every convention, one row each, with the conventions that make the
-    value differ from rankjury's own.
+    Computes a measure as each supported tool does, and with each convention changed alone, one row each. Shows which
+    conventions cause the differences.
     """
     ((system, run),) = options.name_files([run]).items()
     check_standard_input([gold, run])

@@ -43,15 +43,15 @@ EPILOG = (
     "  [[target]]\n\n"
     '  require = "ndcg@10 >= 0.75"\n\n'
     '  slice = "lang=fr"\n\n'
-    "PASS: the whole interval holds. FAIL: the value itself is beyond the limit; with --lenient only where no part "
-    "of the interval holds. UNSURE: the value holds, but its interval crosses the limit; more queries would decide.\n\n"
-    "Exit code: 4 if a target failed; 0 if all passed or some are unsure; with --strict 5 if one is unsure."
+    "PASS: the whole interval meets the target. FAIL: the value misses it; with --lenient only if the whole "
+    "interval does. UNSURE: neither; more queries are needed.\n\n"
+    "Exit code: 0 if no target failed, 4 if one failed; with --strict 5 if one is unsure."
 )
 
 
 @options.expand_options
 def gate_command(
-    targets: Annotated[str, typer.Argument(metavar="TARGETS.toml", help="What must hold.", show_default=False)],
+    targets: Annotated[str, typer.Argument(metavar="TARGETS.toml", help="The targets (TOML).", show_default=False)],
     files: Annotated[
         list[str],
         typer.Argument(
@@ -68,7 +68,7 @@ def gate_command(
             "--output",
             "-o",
             metavar="FILE",
-            help="Write the verdicts: .xml (JUnit), .md, .json, or a folder; repeat it.",
+            help="Write the verdicts: .xml (JUnit), .md, .json, or a folder; repeatable.",
             callback=files_in_folder("gate.xml", "gate.md", "gate.json"),
         ),
     ] = None,
@@ -77,7 +77,7 @@ def gate_command(
 ) -> None:
     """Check targets: exit code 4 if one fails, for CI.
 
-    Takes a report, an archived run, or a gold and runs. Each target passes, fails or is unsure.
+    Checks a report, an archived run, or runs with a gold. Each target passes, fails or is unsure.
     """
     from rankjury.evaluation.targets import parse_targets
     from rankjury.io.source import Source

@@ -35,27 +35,31 @@ EPILOG = (
     "  rankjury history\n\n"
     "  rankjury history movies -m ndcg@10 --system dense --last 50\n\n"
     "  rankjury history rankjury.toml -o history.png -o history.csv\n\n"
-    "The figures of every kept run of a plan, oldest first, with their intervals and the change since the run before. "
-    "A step is a change of level that the noise of the series does not explain; beside it stands what changed there: "
-    "inputs, plan, versions, packages, commit. Other queries would show it too where it is beyond the errors."
+    "Lists the values of every archived run of a plan, oldest first, with intervals and the change since the "
+    "previous run. Without -m, it shows the first headline measure.\n\n"
+    "A step is a change of level larger than the noise of the series. Next to it is what changed there: inputs, "
+    "plan, versions, packages, commit.\n\n"
+    '"Beyond the errors" marks a step that is also larger than the sampling error of the queries.'
 )
 
 
 def history_command(
     plan: Annotated[
         str | None,
-        typer.Argument(metavar="PLAN", help="A plan's name or file; unset: that of the last run.", show_default=False),
+        typer.Argument(
+            metavar="PLAN", help="Name or file of a plan; default: the plan of the last run.", show_default=False
+        ),
     ] = None,
     measures: MeasuresOption = None,
     system: SystemsOption = None,
-    last: Annotated[int | None, typer.Option(metavar="N", help="Only the last N runs.", min=1)] = None,
+    last: Annotated[int | None, typer.Option(metavar="N", help="Show only the last N runs.", min=1)] = None,
     output: Annotated[
         list[Path] | None,
         typer.Option(
             "--output",
             "-o",
             metavar="FILE",
-            help="Write it: .png, .svg, .csv, .json, or a folder; repeat it.",
+            help="Write the history: .png, .svg, .csv, .json, or a folder; repeatable.",
             callback=files_in_folder("history.png", "history.csv", "history.json"),
         ),
     ] = None,
@@ -65,7 +69,7 @@ def history_command(
 ) -> None:
     """Show how a plan's values changed from run to run.
 
-    Also finds steps, where the level changed beyond noise, and shows what else changed there.
+    Also finds steps, where the level changed by more than noise, and shows what else changed there.
     """
     check_suffixes(output or (), (".png", ".svg", ".csv", ".json"))
     kept = open_archive(archive)

@@ -20,44 +20,50 @@ if TYPE_CHECKING:
 GROUP = "Plans"
 ORDER = 1
 EPILOG = (
-    "Without KIND the files decide. Kinds: runs (saved runs against labels), search (vectors or texts against labels), "
-    "spaces or movies (embedding spaces against ordered lists), reference or papers (models against a reference "
-    "model), index or fashion (vector indexes: quality, recall, latency), keywords or driving (items that have all "
-    "keywords of a query), recommenders or movielens (models against what users took later).\n\n"
     "Examples:\n\n"
     "  rankjury init\n\n"
     "  rankjury init movies -o plans/movies.toml\n\n"
-    "  rankjury init --data beir/scifact -o scifact.toml"
+    "  rankjury init --data beir/scifact -o scifact.toml\n\n"
+    "Kinds and their aliases:\n\n"
+    "  runs                     saved runs and labels\n\n"
+    "  search                   vectors or texts, and labels\n\n"
+    "  spaces, movies           embedding spaces and ordered lists\n\n"
+    "  reference, papers        models compared with a reference model\n\n"
+    "  index, fashion           vector indexes: quality, recall, latency\n\n"
+    "  keywords, driving        items that have all keywords of a query\n\n"
+    "  recommenders, movielens  models, tested on later interactions"
 )
 _SHOWN = 5
 _WIDTH = 80
 
 
 def init_command(
-    kind: Annotated[str | None, typer.Argument(metavar="[KIND]", help="Kind of plan; default: by the files.")] = None,
+    kind: Annotated[
+        str | None, typer.Argument(metavar="[KIND]", help="Kind of plan; default: chosen by the files that are found.")
+    ] = None,
     output: Annotated[
         Path,
         typer.Option(
             "--output",
             "-o",
             metavar="FILE",
-            help="The plan to write, or its folder.",
+            help="Plan file to write, or its folder.",
             callback=files_in_folder(PLAN_FILE),
         ),
     ] = Path(PLAN_FILE),
     data: Annotated[
         Path | None,
         typer.Option(
-            metavar="DIR", help="Folder to search for data; default: the plan's, or the current one if that has none."
+            metavar="DIR", help="Folder to search; default: that of the plan, or the current one if that has no data."
         ),
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace an existing plan.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite an existing plan.")] = False,
     quiet: QuietOption = False,
 ) -> None:
     """Write a commented plan for the data in a folder.
 
-    The files in the folder and below it are opened and recognized by their content: gold, runs, vectors, queries,
-    catalogues, logs. The plan runs as it is, unless something is missing; that is marked in it.
+    Searches the folder and its subfolders for gold, runs, vectors, queries, catalogues and logs, which are recognized
+    by their content. The plan is ready to run, unless files are missing; these are marked in it.
     """
     from rankjury.io.atomic import make_folder, write_files
     from rankjury.plan.draft import SCHEMA_FILE, draft_plan, find_draft, kind_for

@@ -23,23 +23,27 @@ MULTIPLIES_MATRICES = True
 EPILOG = (
     "Examples:\n\n"
     '  rankjury keywords "cyclist entering ego lane" --vocabulary clips.csv\n\n'
-    '  rankjury keywords "a kid on the crosswalk" --vocabulary clips.csv --select object --group object=pv_object_type '
-    "--group scene=pv_scene_type\n\n"
+    '  rankjury keywords "a kid on the crosswalk" --vocabulary clips.csv --select object --group '
+    "object=pv_object_type --group scene=pv_scene_type\n\n"
     "  rankjury keywords --file queries.txt --vocabulary clips.csv --method exact --synonyms synonyms.toml\n\n"
     "  rankjury keywords --check queries.jsonl --vocabulary clips.csv --synonyms synonyms.toml\n\n"
-    "The vocabulary is a table of annotations: one row per item, and columns of keywords, several of them separated "
-    "by --separator. Names and synonyms that occur in the text always count. Every other n-gram of one to three words "
-    "means the keyword of the whole vocabulary with the highest score, if that is above the threshold; of n-grams that "
-    "overlap the one with the higher score is kept, and dropped ones are shown with the reason. Methods: exact finds "
-    "names and synonyms alone; embedding also compares n-grams and keywords as vectors of a model; keybert does the "
-    "same by KeyBERT's embedder, and with --diversity compares only with keywords that its MMR chooses for the text. "
-    "The default method is embedding where its model is installed, else exact; --check measures both, and keybert "
-    "where --diversity is given. Synonyms are TOML:\n\n"
+    "The vocabulary is a table of annotations: one row per item, and columns of keywords, which are separated by "
+    "--separator.\n\n"
+    "Names and synonyms of keywords that occur in the text always match. Another n-gram of one to three words "
+    "matches the most similar keyword, if the score is above --threshold. Of overlapping n-grams, the one with the "
+    "best score is kept; the others are shown with the reason.\n\n"
+    "Methods:\n\n"
+    "  exact      names and synonyms only\n\n"
+    "  embedding  also n-grams, by cosine similarity of a model's vectors\n\n"
+    "  keybert    the same with KeyBERT; --diversity selects keywords by MMR\n\n"
+    "Default: embedding, or keybert with --diversity; exact if the model is not installed. --check evaluates exact "
+    "and embedding, and keybert with --diversity.\n\n"
+    "Synonyms (TOML):\n\n"
     '  ignored = ["video", "show me"]\n\n'
     "  [synonyms]\n\n"
     '  bicyclist = ["cyclist", "someone on a bike"]\n\n'
-    "Texts to check have their keywords with them, one line per text:\n\n"
-    '  {"query_id": "t1", "text": "cyclist at night", "keywords": ["bicyclist", "night"]}'
+    "Texts for --check, one JSON object per line:\n\n"
+    '  {"query_id": "t1", "text": "cyclist", "keywords": ["bicyclist"]}'
 )
 _MAX_FULL_TEXTS = 5
 _MAX_HINTED = 20
@@ -50,40 +54,42 @@ _MAX_MISTAKES = 10
 @expand_options
 def keywords_command(
     options: AnnotationOptions,
-    vocabulary: Annotated[str, typer.Option(metavar="FILE", help="Annotated items: .csv, .tsv, .jsonl or .parquet.")],
+    vocabulary: Annotated[
+        str, typer.Option(metavar="FILE", help="Table of annotated items: .csv, .tsv, .jsonl or .parquet.")
+    ],
     texts: Annotated[
-        list[str] | None, typer.Argument(metavar="[TEXT]...", help="What to map.", show_default=False)
+        list[str] | None, typer.Argument(metavar="[TEXT]...", help="Texts to map to keywords.", show_default=False)
     ] = None,
     file: Annotated[
-        str | None, typer.Option(metavar="FILE", help="More texts: .jsonl, .json, .csv, .parquet, .txt.")
+        str | None, typer.Option(metavar="FILE", help="File of more texts: .jsonl, .json, .csv, .parquet, .txt.")
     ] = None,
     check: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Measure the mapping on texts with keywords given by people.")
+        str | None, typer.Option(metavar="FILE", help="Evaluate the mapping on texts whose keywords are known.")
     ] = None,
     method: Annotated[
         list[str] | None,
-        typer.Option(metavar="exact|embedding|keybert", help="How texts are mapped; repeat it to compare."),
+        typer.Option(metavar="exact|embedding|keybert", help="Mapping method; repeatable, to compare several."),
     ] = None,
     model: Annotated[
-        str, typer.Option(metavar="NAME", help="wordllama, a model's folder, or module:function.")
+        str, typer.Option(metavar="NAME", help="Embedding model: wordllama, a model folder, or module:function.")
     ] = "wordllama",
     threshold: Annotated[
-        float | None, typer.Option(help="The score that an n-gram must exceed (default 0.5).", show_default=False)
+        float | None, typer.Option(help="Score that an n-gram must exceed; default: 0.5.", show_default=False)
     ] = None,
     diversity: Annotated[
         float | None,
         typer.Option(
-            help="Method keybert: let MMR choose keywords for each text, 0 by similarity to 1 by difference.",
+            help="For keybert: diversity of MMR, from 0 (similarity only) to 1 (diversity only).",
             show_default=False,
         ),
     ] = None,
-    synonyms: Annotated[str | None, typer.Option(metavar="FILE", help="Phrases that mean keywords (TOML).")] = None,
+    synonyms: Annotated[str | None, typer.Option(metavar="FILE", help="Synonyms of keywords (TOML).")] = None,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
     """Find the keywords that texts mean.
 
-    Each keyword comes from an annotated vocabulary, and is shown with the words that matched it.
+    Maps texts to the keywords of an annotated vocabulary, and shows the words that matched each keyword.
     """
     check_standard_input([path for path in (vocabulary, file, check, synonyms) if path])
     if check is not None and (texts or file):

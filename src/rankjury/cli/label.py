@@ -30,23 +30,27 @@ EPILOG = (
     "  rankjury label amazon_fashion_sample.json queries.txt -o labels.jsonl --catalogue-out items.jsonl\n\n"
     "  rankjury label catalogue.jsonl queries.jsonl -o labels.jsonl --human human.jsonl\n\n"
     "  rankjury label catalogue.jsonl queries.jsonl --explain q12,f044\n\n"
-    "Grades: 3 the category and two attributes or more; 2 the category, or two attributes; 1 one attribute, or the "
-    "brand only; 0 else, left out unless --zeros is given. Colours, materials, audiences, brands and categories are "
-    "learned from the catalogue's own fields. A field counts where an item has it; where not, its title, bullets and "
-    "description are looked at. Each label says which rule and which matches gave it. Products have id, title, brand, "
-    "category, color, material, audience, price, bullets and description, or the fields of a shop's export: asin, "
-    "store, categories, features, details; a .json may also be {id: product}. Queries have an id, a text and perhaps a "
-    "type. In a .txt each line is a query: TEXT, ID<TAB>TEXT or ID<TAB>TEXT<TAB>TYPE; without an id, it is made of the "
-    "text. There, # type: brand is the type of the lines below, and # version: 3 the version of the set."
+    "Grades:\n\n"
+    "  3  the category and at least two attributes\n\n"
+    "  2  the category, or at least two attributes\n\n"
+    "  1  one attribute, or only the brand\n\n"
+    "  0  otherwise; written only with --zeros\n\n"
+    "Categories, brands, colours, materials and audiences are learned from the catalogue. If an item lacks a "
+    "field, its title, bullets and description are searched instead; for the category only the title. Each label "
+    "contains its rule and its matches.\n\n"
+    "Products have id, title, brand, category, color, material, audience, price, bullets and description, or the "
+    "fields of a shop export: asin, store, categories, features, details. A .json file may also be {id: "
+    "product}.\n\n"
+    "Queries have an id, a text and optionally a type. In a .txt file each line is TEXT, ID<TAB>TEXT or "
+    "ID<TAB>TEXT<TAB>TYPE; a missing id is derived from the text. The line # type: brand sets the type of the "
+    "lines below it, # version: 3 the version of the query set."
 )
 _MAX_SHOWN = 10
 
 
 def label_command(
-    catalogue: Annotated[str, typer.Argument(metavar="CATALOGUE", help="The products: .json, .jsonl, .csv, .parquet.")],
-    queries: Annotated[
-        str, typer.Argument(metavar="QUERIES", help="The queries: .jsonl, .json, .csv, .parquet, .txt.")
-    ],
+    catalogue: Annotated[str, typer.Argument(metavar="CATALOGUE", help="Products: .json, .jsonl, .csv, .parquet.")],
+    queries: Annotated[str, typer.Argument(metavar="QUERIES", help="Queries: .jsonl, .json, .csv, .parquet, .txt.")],
     output: Annotated[
         Path | None,
         typer.Option(
@@ -58,31 +62,36 @@ def label_command(
         ),
     ] = None,
     human: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Grades by people, which override: query_id, item_id, grade.")
+        str | None,
+        typer.Option(metavar="FILE", help="Human grades, which replace those of the rules: query_id, item_id, grade."),
     ] = None,
-    synonyms: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Synonyms of your own, added to rankjury's (TOML).")
-    ] = None,
-    zeros: Annotated[bool, typer.Option("--zeros", help="Write pairs of grade 0 as well.")] = False,
+    synonyms: Annotated[str | None, typer.Option(metavar="FILE", help="Additional synonyms (TOML).")] = None,
+    zeros: Annotated[bool, typer.Option("--zeros", help="Also write pairs of grade 0.")] = False,
     brief: Annotated[
-        bool, typer.Option("--brief", help="Write query_id, item_id and grade alone, without rule and matches.")
+        bool, typer.Option("--brief", help="Write only query_id, item_id and grade, without rule and matches.")
     ] = False,
     query_category: Annotated[
-        bool, typer.Option("--query-category", help="A query's category is its own column's, not its text's.")
+        bool,
+        typer.Option(
+            "--query-category", help="Read the category of a query from its category column, not from its text."
+        ),
     ] = False,
     id_field: Annotated[
-        str | None, typer.Option("--id", metavar="FIELD", help="The field of the products' ids, where several are.")
+        str | None, typer.Option("--id", metavar="FIELD", help="Id field of the products, if there are several.")
     ] = None,
     catalogue_out: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write the products with rankjury's own columns, too.")
+        Path | None, typer.Option(metavar="FILE", help="Also write the products, with the columns that rankjury uses.")
     ] = None,
     explain: Annotated[
-        str | None, typer.Option(metavar="QUERY[,ITEM]", help="How a query, or a pair, came to its grade.")
+        str | None, typer.Option(metavar="QUERY[,ITEM]", help="Explain the grades of a query, or of one pair.")
     ] = None,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Grade how well items match queries, by their words."""
+    """Grade how well items match queries, by their words.
+
+    Compares category, attributes and brand of each query with the fields of each item.
+    """
     check_standard_input([path for path in (catalogue, queries, human, synonyms) if path])
     from rankjury.io.atomic import together
     from rankjury.io.formats import FORMATS, TABLE_FORMATS, form_to_write

@@ -31,19 +31,25 @@ EPILOG = (
     "  rankjury list recommenders als --json\n\n"
     "  rankjury list vectors data/ models/\n\n"
     "  rankjury list schema -o rankjury.schema.json\n\n"
-    'A plan names an engine in a system of the kind index: engine = "faiss-hnsw", search = { ef_search = 64 }; and a '
-    'model in one of the kind recommender: model = "als", params = { factors = 64 }. A plan whose first line is '
-    "#:schema rankjury.schema.json is completed and checked by editors that know TOML schemas (Even Better TOML, "
-    "taplo). Vectors are looked for in .npz, .npy, .parquet and .safetensors files."
+    "A plan names an engine in a system of the kind index:\n\n"
+    '  engine = "faiss-hnsw"\n\n'
+    "  search = { ef_search = 64 }\n\n"
+    "A plan names a model in a system of the kind recommender:\n\n"
+    '  model = "als"\n\n'
+    "  params = { factors = 64 }\n\n"
+    "Editors with support for TOML schemas (Even Better TOML, taplo) complete and check a plan whose first line "
+    "is:\n\n"
+    "  #:schema rankjury.schema.json\n\n"
+    "The topic vectors lists .npz, .npy, .parquet and .safetensors files."
 )
 _TOPICS = {
-    "metrics": "what can be measured: formula, options, aliases",
-    "dialects": "the tools whose conventions --dialect reproduces",
-    "engines": "the vector indexes that a plan can try, and their parameters",
-    "recommenders": "the models that a plan can try, and their parameters",
-    "formats": "the files that are read and written",
-    "schema": "the JSON Schema of plan files, for editors",
-    "vectors": "the files of vectors below a folder, and how they were made",
+    "metrics": "measures: formulas, options, aliases",
+    "dialects": "tools whose conventions --dialect reproduces",
+    "engines": "vector indexes for plans, and their parameters",
+    "recommenders": "recommender models for plans, and their parameters",
+    "formats": "file formats that are read and written",
+    "schema": "JSON Schema of plan files, for editors",
+    "vectors": "vector files in folders, and how they were made",
 }
 
 
@@ -52,13 +58,13 @@ def list_command(
         str | None,
         typer.Argument(
             metavar=f"[{'|'.join(_TOPICS)}]",
-            help="What to list; unset: these topics.",
+            help="What to list; default: these topics.",
             autocompletion=lambda: list(_TOPICS),
         ),
     ] = None,
     names: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[NAME]...", help="Show the details of this one; of vectors: the folders."),
+        typer.Argument(metavar="[NAME]...", help="Entry to show in detail; for vectors: folders to search."),
     ] = None,
     output: Annotated[
         Path | None,
@@ -66,7 +72,7 @@ def list_command(
             "--output",
             "-o",
             metavar="FILE",
-            help="Write the schema into a file or a folder.",
+            help="Write the schema to a file or a folder.",
             callback=files_in_folder("rankjury.schema.json"),
         ),
     ] = None,

@@ -18,8 +18,9 @@ EPILOG = (
     "  rankjury log --to mlflow --experiment search\n\n"
     "  rankjury log report.json --to mlflow --tracking sqlite:///mlflow.db -m ndcg@10\n\n"
     "  WANDB_MODE=offline rankjury log latest:movies --to wandb --experiment search\n\n"
-    "Figures are called system/measure in the tool's letters: bm25/ndcg_10, with bm25/ndcg_10_ci_low and so on beside "
-    "it. pip install 'rankjury[mlflow]' or 'rankjury[wandb]' brings the library."
+    "Values are logged as system/measure, in characters that the tool allows: bm25/ndcg_10, with the interval in "
+    "bm25/ndcg_10_ci_low and bm25/ndcg_10_ci_high.\n\n"
+    "The library is installed with pip install 'rankjury[mlflow]' or 'rankjury[wandb]'."
 )
 
 Tool = StrEnum("Tool", ["mlflow", "wandb"])
@@ -30,28 +31,28 @@ _CALLED = {Tool.mlflow: "MLflow", Tool.wandb: "Weights & Biases"}
 
 def log_command(
     report: Annotated[
-        str, typer.Argument(metavar="REPORT | RUN", help="A saved report, or an archived run by its name.")
+        str, typer.Argument(metavar="REPORT | RUN", help="Saved report, or archived run (see rankjury show).")
     ] = "latest",
     *,
-    to: Annotated[Tool, typer.Option(help="Where to: MLflow, or Weights & Biases.", show_default=False)],
+    to: Annotated[Tool, typer.Option(help="Tracker: MLflow, or Weights & Biases.", show_default=False)],
     experiment: Annotated[
-        str | None, typer.Option(metavar="NAME", help="The experiment; in Weights & Biases the project.")
+        str | None, typer.Option(metavar="NAME", help="Experiment (MLflow) or project (Weights & Biases).")
     ] = None,
     tracking: Annotated[
-        str | None, typer.Option(metavar="URI", help="MLflow's server or database; unset: as it is set up.")
+        str | None, typer.Option(metavar="URI", help="MLflow server or database; default: MLflow's own setting.")
     ] = None,
-    name: Annotated[str | None, typer.Option(metavar="NAME", help="What to call the new run there.")] = None,
+    name: Annotated[str | None, typer.Option(metavar="NAME", help="Name of the new run in the tracker.")] = None,
     prefix: Annotated[str, typer.Option(metavar="TEXT", help="Prefix for all metric names.")] = "",
     measures: MeasuresOption = None,
     files: Annotated[
-        bool, typer.Option("--files/--no-files", help="Also the report itself: JSON, Markdown, HTML.")
+        bool, typer.Option("--files/--no-files", help="Also log the report as JSON, Markdown and HTML.")
     ] = True,
     archive: ArchiveOption = None,
     quiet: QuietOption = False,
 ) -> None:
     """Send a report to MLflow or Weights & Biases.
 
-    Values are logged with intervals, conventions, verdicts and files.
+    Logs values with intervals, conventions, verdicts and the report files.
     """
     if tracking is not None and to is not Tool.mlflow:
         raise UsageError("--tracking is MLflow's", hint="WANDB_BASE_URL names another server of Weights & Biases.")

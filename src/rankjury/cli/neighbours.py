@@ -32,27 +32,35 @@ EPILOG = (
     "  rankjury neighbours vectors.npz:anchor -k 5\n\n"
     "  rankjury neighbours corpus.npy --ids ids.txt --queries queries.npy -k 100\n\n"
     "  rankjury neighbours items.parquet --candidates in-stock.txt -o run.trec\n\n"
-    "Reads .npy, .npz, .parquet, .json, .jsonl and .safetensors; FILE:KEY names one of several arrays or columns. "
-    "Equal scores go by id. Where the queries are the items, each query's own item is left out; a document of other "
-    "queries that has the query's id is kept. On Spark the same is found, to the last digit."
+    "Reads .npy, .npz, .parquet, .json, .jsonl and .safetensors; FILE:KEY selects one of several arrays or "
+    "columns.\n\n"
+    "Ties are ordered by id. On Spark, the result is identical.\n\n"
+    "If the queries are the items, the item itself is excluded from its neighbours. For other queries, an item "
+    "with the id of the query is kept."
 )
 _SHOWN = 5
 
 
 def neighbours_command(
-    vectors: Annotated[str, typer.Argument(metavar="VECTORS", help="The items' vectors: FILE, FILE:KEY or NAME=FILE.")],
+    vectors: Annotated[
+        str, typer.Argument(metavar="VECTORS", help="Vectors of the items: FILE, FILE:KEY or NAME=FILE.")
+    ],
     ids: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Ids of the rows, where the vectors come without.")
+        str | None, typer.Option(metavar="FILE", help="File of row ids, if the vector file has none.")
     ] = None,
     queries: Annotated[
-        str | None, typer.Option(metavar="VECTORS", help="Vectors to search with; the items where not given.")
+        str | None, typer.Option(metavar="VECTORS", help="Vectors to search with; default: the items.")
     ] = None,
-    queries_ids: Annotated[str | None, typer.Option(metavar="FILE", help="Ids of the queries' rows.")] = None,
-    k: Annotated[int, typer.Option("-k", help="How many to find for each query; 0: all.")] = 10,
+    queries_ids: Annotated[
+        str | None, typer.Option(metavar="FILE", help="File of row ids for --queries, if it has none.")
+    ] = None,
+    k: Annotated[int, typer.Option("-k", help="Neighbours per query; 0 for all.")] = 10,
     distance: options.DistanceOption = "cosine",
     candidates: Annotated[
         str | None,
-        typer.Option(metavar="FILE", help="Find only these ids, or each query's own: a table of query_id, item_id."),
+        typer.Option(
+            metavar="FILE", help="Search only these items: a list of ids, or a table of query_id and item_id."
+        ),
     ] = None,
     exclude_self: options.ExcludeSelfOption = None,
     output: Annotated[

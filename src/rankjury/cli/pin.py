@@ -14,23 +14,30 @@ EPILOG = (
     "Examples:\n\n"
     "  rankjury pin queries.jsonl\n\n"
     "  rankjury pin queries.jsonl --check\n\n"
-    "queries.jsonl: an id, a text, perhaps a type, and the version of the set in every row; or a .txt with a query on "
-    "each line, and a line such as # version: 3 (rankjury label --help). The pins stand beside it, "
-    "in queries.pins.json, to be kept under version control. A pinned version never changes: changed queries need a "
-    "new one. Order of rows and form of the file do not count.\n\n"
-    "Exit code: 0 pinned, 3 the queries are not those that were pinned, or under --check were not pinned."
+    "QUERIES has an id, a text, optionally a type, and the same version in every row. A .txt file (see rankjury "
+    "label --help) has one query per line and a line such as # version: 3.\n\n"
+    "The pin is stored next to QUERIES, in queries.pins.json. Keep this file under version control. A pinned "
+    "version never changes: changed queries need a new version. The order of rows and the file format do not "
+    "matter.\n\n"
+    "Exit code: 0 if the queries are pinned, 3 if they differ from the pinned ones, or with --check if their "
+    "version is not pinned."
 )
 
 
 def pin_command(
-    queries: Annotated[str, typer.Argument(metavar="QUERIES", help="A table of queries.", show_default=False)],
-    check: Annotated[bool, typer.Option("--check", help="Write nothing; fail unless this version is pinned.")] = False,
+    queries: Annotated[
+        str,
+        typer.Argument(
+            metavar="QUERIES", help="Table of queries, or .txt with one query per line.", show_default=False
+        ),
+    ],
+    check: Annotated[bool, typer.Option("--check", help="Check only: fail unless this version is pinned.")] = False,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
     """Record a version of a query set, or check it.
 
-    A check fails if the queries are not those that were recorded.
+    Fails if the queries differ from those recorded for their version.
     """
     from rankjury.labeling.products.query_sets import check_pins, pin_queries, pins_path, read_query_set
 

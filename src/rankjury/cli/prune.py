@@ -25,31 +25,30 @@ EPILOG = (
     "  rankjury prune --older-than 90d --yes\n\n"
     "  rankjury prune --plan movies --keep 10 --older-than 30d\n\n"
     "  rankjury prune --damaged --yes\n\n"
-    "With both, only runs go that are beyond the last N of their plan and old enough. The baseline of a plan and its "
-    "last run always stay. With neither, only what killed writers left behind is removed."
+    "With --keep and --older-than, a run is deleted only if it exceeds both. The baseline and the last run of a "
+    "plan are always kept.\n\n"
+    "With neither, only leftovers of killed processes are removed."
 )
 _UNITS = {"h": "hours", "d": "days", "w": "weeks"}
 _SHOWN = 10
 
 
 def prune_command(
-    keep: Annotated[int | None, typer.Option(metavar="N", help="Keep the last N runs of a plan.", min=1)] = None,
+    keep: Annotated[int | None, typer.Option(metavar="N", help="Keep the last N runs of each plan.", min=1)] = None,
     older_than: Annotated[
-        str | None, typer.Option(metavar="AGE", help="Only runs older than this: 12h, 30d, 8w.")
+        str | None, typer.Option(metavar="AGE", help="Delete only runs older than this: 12h, 30d, 8w.")
     ] = None,
-    plan: Annotated[str | None, typer.Option(metavar="NAME", help="Only runs of this plan.")] = None,
-    damaged: Annotated[
-        bool, typer.Option("--damaged", help="Also runs that are damaged, whatever their plan and age.")
-    ] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would go, and remove nothing.")] = False,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    plan: Annotated[str | None, typer.Option(metavar="NAME", help="Delete only runs of this plan.")] = None,
+    damaged: Annotated[bool, typer.Option("--damaged", help="Also delete damaged runs, of any plan and age.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would be deleted without deleting it.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")] = False,
     archive: ArchiveOption = None,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
     """Delete old runs from the archive.
 
-    Also removes incomplete files of runs that were killed.
+    Also deletes incomplete files of killed runs.
     """
     age = None
     if older_than is not None:

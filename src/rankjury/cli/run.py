@@ -44,10 +44,11 @@ EPILOG = (
     "Examples:\n\n"
     "  rankjury run\n\n"
     "  rankjury run movies.toml -o results\n\n"
-    "A plan names gold, systems, measures, slices, targets and outputs; rankjury init writes one. Paths are relative "
-    "to the plan. Exit code: 4 a target failed, 5 unsure under --strict.\n\n"
-    "Each run is kept in the nearest .rankjury folder, else in one made here: history, show, diff and view "
-    "look at it."
+    "A plan names gold, systems, measures, slices, targets and outputs. The command init writes one. Paths are "
+    "relative to the plan.\n\n"
+    "Each run is archived in the nearest .rankjury folder; if there is none, one is created here. The commands "
+    "history, show, diff and view read it.\n\n"
+    "Exit code: 4 if a target failed; with --strict 5 if one is unsure."
 )
 
 
@@ -56,21 +57,24 @@ def run_command(
     output: Annotated[
         Path | None,
         typer.Option(
-            "--output", "-o", metavar="DIR|FILE", help="Write the plan's outputs into this folder, or one file instead."
+            "--output",
+            "-o",
+            metavar="DIR|FILE",
+            help="Write the outputs of the plan to this folder, or only this file.",
         ),
     ] = None,
     strict: StrictOption = False,
     lenient: LenientOption = False,
     dsn: DsnOption = None,
     archive: ArchiveOption = None,
-    no_archive: Annotated[bool, typer.Option("--no-archive", help="Do not keep the run.")] = False,
+    no_archive: Annotated[bool, typer.Option("--no-archive", help="Do not archive the run.")] = False,
     as_json: JsonOption = False,
     full: FullOption = False,
     quiet: QuietOption = False,
 ) -> None:
     """Run a plan: rank, score, compare, check targets.
 
-    Also breaks results down into slices, writes the outputs of the plan and archives the run.
+    Also evaluates slices, writes the outputs of the plan, and archives the run.
     """
     if plan == PLAN_FILE and not exists(plan):
         hint = "rankjury init writes a plan; rankjury demo movies shows one at work."

@@ -33,30 +33,33 @@ EPILOG = (
     "  rankjury show baseline:movies --json\n\n"
     "  rankjury show 1a2b3c4d -o report.html -o report.json\n\n"
     "  rankjury show latest --pictures figures\n\n"
-    "A run is named by its whole name, a beginning that only it has, its hash, the path of its folder, latest or "
-    "baseline, the last two perhaps with :PLAN. rankjury history lists the runs."
+    "RUN can also be the path of a run folder. latest is the last run of all plans, latest:PLAN that of one plan. "
+    "baseline needs :PLAN if several plans have one.\n\n"
+    "The runs of a plan are listed by rankjury history."
 )
 
 
 def show_command(
     run: Annotated[
         str,
-        typer.Argument(metavar="RUN", help="Its name, a beginning of it, its hash, latest[:PLAN] or baseline[:PLAN]."),
+        typer.Argument(
+            metavar="RUN", help="Run name or a unique prefix of it, hash, latest[:PLAN] or baseline[:PLAN]."
+        ),
     ] = "latest",
-    html: Annotated[bool, typer.Option("--html", help="Print only where its HTML report is.")] = False,
-    pr: Annotated[bool, typer.Option("--pr", help="Print a summary in Markdown, for a pull request.")] = False,
+    html: Annotated[bool, typer.Option("--html", help="Print only the path of the HTML report.")] = False,
+    pr: Annotated[bool, typer.Option("--pr", help="Print a Markdown summary for a pull request.")] = False,
     output: Annotated[
         list[Path] | None,
         typer.Option(
             "--output",
             "-o",
             metavar="FILE",
-            help="Write its report: .html, .md, .json, or a folder; repeat it.",
+            help="Write the report: .html, .md, .json, or a folder; repeatable.",
             callback=files_in_folder("report.html", "report.md", "report.json"),
         ),
     ] = None,
     pictures: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Write its charts as .png files into this folder.")
+        Path | None, typer.Option(metavar="DIR", help="Write the charts as .png files to this folder.")
     ] = None,
     archive: ArchiveOption = None,
     as_json: JsonOption = False,
@@ -64,7 +67,7 @@ def show_command(
 ) -> None:
     """Show one archived run.
 
-    Shows verdicts, values, weakest slices, warnings, and the inputs and versions it was made from.
+    Shows verdicts, values, weakest slices, warnings, and the inputs and versions of the run.
     """
     if sum((html, pr, as_json)) > 1:
         raise UsageError("found several of --html, --pr and --json", expected="one of them")

@@ -25,12 +25,19 @@ EPILOG = (
     "  rankjury split ratings.dat -o split --dates 2000-12-02,2000-12-29\n\n"
     "  rankjury split log.parquet -o split --kind leave-last --n 1 --user who --item what --time at\n\n"
     "  rankjury split log.parquet -o folds --kind rolling --windows 4 --days 7\n\n"
-    "Kinds: temporal (by time, the same for all users; rows of one time stay together), dates (by given dates), "
-    "leave-last (each user's last n), user-fraction (each user's last share), random (by seed), users (folds of "
-    "users), rolling (windows of time one after the other). What a kind leaks is warned of. The last two make several "
-    "splits, in fold-1, fold-2 …, unless --fold or --window names one. Users and items that training does not have are "
-    "kept, and counted as cold. The folder gets train.parquet, validation.parquet and test.parquet with the columns "
-    "user, item, value and time, and split.json with cut-offs and counts."
+    "Kinds:\n\n"
+    "  temporal       by time, with the same cut-offs for all users\n\n"
+    "  dates          by time, at the given --dates\n\n"
+    "  leave-last     the last n rows of each user\n\n"
+    "  user-fraction  the last share of each user's rows\n\n"
+    "  random         random rows, independent of time\n\n"
+    "  users          folds of users\n\n"
+    "  rolling        consecutive time windows\n\n"
+    "users and rolling write several splits, to fold-1, fold-2 …, unless --fold or --window selects one.\n\n"
+    "Rows of the same time stay in the same window of temporal, dates and rolling. Users and items that are not in "
+    "train are kept and counted as cold.\n\n"
+    "The folder contains train.parquet, validation.parquet and test.parquet with the columns user, item, value and "
+    "time, and split.json with cut-offs and counts."
 )
 
 
@@ -55,24 +62,29 @@ def split_command(
     context: typer.Context,
     log: Annotated[
         str,
-        typer.Argument(metavar="LOG", help="Interactions: .csv, .tsv, .parquet, .jsonl, ratings.dat or u.data, or -."),
+        typer.Argument(
+            metavar="LOG",
+            help="Interaction log: .csv, .tsv, .parquet, .jsonl, ratings.dat, u.data; - is standard input.",
+        ),
     ],
-    output: Annotated[Path, typer.Option("--output", "-o", metavar="DIR", help="The folder to write.")],
+    output: Annotated[Path, typer.Option("--output", "-o", metavar="DIR", help="Folder to write.")],
     log_options: LogOptions,
     kind: Annotated[
-        str | None, typer.Option(metavar="KIND", help="How to split; temporal unless --dates is given.")
+        str | None, typer.Option(metavar="KIND", help="Kind of split; default: temporal, or dates if --dates is given.")
     ] = None,
     dates: Annotated[
         str | None,
-        typer.Option(metavar="[DATE,]DATE", help="When validation and test begin: ISO, or numbers as in the log."),
+        typer.Option(metavar="[DATE,]DATE", help="Start of validation and test: ISO dates, or numbers as in the log."),
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Write into a folder that holds something else.")] = False,
+    force: Annotated[
+        bool, typer.Option("--force", help="Write to the folder even if it contains other files.")
+    ] = False,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
     """Split an interaction log into train and test windows.
 
-    The windows are train, validation and test. Warns of what the split leaks.
+    Writes the windows train, validation and test, and warns about leakage.
     """
     from rankjury.recsys.data.split_folder import check_target, write_folds, write_split
     from rankjury.recsys.splitting import SPLITS, check_options, number_of_folds, split_folds, split_log

@@ -33,11 +33,15 @@ EPILOG = (
     "Examples:\n\n"
     "  rankjury sweep\n\n"
     "  rankjury sweep indexes.toml -o results --no-prune\n\n"
-    "The plan has a table for each index to sweep: [sweep.NAME] with build = { m = [8, 16] } and "
-    "search = { ef_search = [16, 32, 64] }. Each build is made once. What is measured is kept at once: after a kill or "
-    "a lost server the same command goes on where it was. The settings that meet the target are then timed in "
-    "interleaved rounds; one is called the cheapest only where it is quicker than every other beyond chance. Settings "
-    "that the engine refuses are skipped. Exit code: 1 where settings failed."
+    "The plan has a table for each index to sweep:\n\n"
+    "  [sweep.NAME]\n\n"
+    "  build = { m = [8, 16] }\n\n"
+    "  search = { ef_search = [16, 32, 64] }\n\n"
+    "Each index is built once per build setting. Every measurement is saved to a journal: run the same command "
+    "again to continue after an interruption.\n\n"
+    "Settings that meet the target are then timed in interleaved rounds. One is reported as the cheapest only if "
+    "it is significantly cheaper than every other. Settings that the engine refuses are skipped.\n\n"
+    "Exit code: 1 if settings failed."
 )
 
 
@@ -49,14 +53,15 @@ def sweep_command(
             "--output",
             "-o",
             metavar="DIR|FILE",
-            help=f"The folder of results and journal, or one file of results; {FOLDER} next to the plan if unset.",
+            help=f"Folder for results and journal, or one result file; default: {FOLDER} next to the plan.",
         ),
     ] = None,
-    fresh: Annotated[
-        bool, typer.Option("--fresh", help="Measure everything anew, whatever was measured before.")
-    ] = False,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Ignore the journal and measure all settings again.")] = False,
     no_prune: Annotated[
-        bool, typer.Option("--no-prune", help="Measure also settings that can find no more and be no quicker.")
+        bool,
+        typer.Option(
+            "--no-prune", help="Also measure settings that can be neither faster nor more accurate than others."
+        ),
     ] = False,
     dsn: DsnOption = None,
     as_json: JsonOption = False,
@@ -64,7 +69,7 @@ def sweep_command(
 ) -> None:
     """Try index settings: recall against latency.
 
-    Builds each index of the plan with every combination of its parameters, and names the cheapest setting that meets
+    Builds each index of the plan with every combination of its parameters, and reports the cheapest setting that meets
     the target.
     """
     from rankjury.plan.parse import read_plan

@@ -27,14 +27,16 @@ EPILOG = (
     "  rankjury tune movies.toml --extend\n\n"
     "  rankjury tune movies.toml --system popular --search random --trials 3\n\n"
     "  rankjury tune movies.toml --final --refit train+validation -o results\n\n"
-    "Fusions: each query is scored with the weights that are best on the other folds' queries: that mean is the "
-    "held-out estimate, to be trusted; the in-sample one flatters. Its interval takes the chosen weights as given.\n\n"
-    "Recommenders: [tune.NAME] of the plan says what to try: params = { factors = [16, 64] }. Every setting is fitted "
-    "on train and scored on validation, whatever window the plan says; the test window stays shut until --final, which "
-    "opens it once, for all systems of the plan with the settings that were chosen. Trials are kept as they end: after "
-    "Ctrl-C the same command goes on. Where the best number is the smallest or largest of its grid this is said, and "
-    "--extend tries the next one, up to five times: a geometric step where the grid is geometric. Exit code: 1 where "
-    "all trials of a system failed; 4 a target failed (--final)."
+    "Fusions: each query is scored with the weights that are best on the other folds. The mean is the held-out "
+    "estimate; the in-sample estimate is optimistic. The interval does not include the uncertainty of the "
+    "weights.\n\n"
+    "Recommenders: the table [tune.NAME] of the plan contains the values to try: params = { factors = [16, 64] }. "
+    "Each setting is trained on train and evaluated on validation. The test window is not used before --final, "
+    "which evaluates all systems of the plan on it, with the chosen settings.\n\n"
+    "Each trial is saved to a journal: run the same command again to continue after an interruption. The command "
+    "warns if the best value is the smallest or largest of its grid. With --extend it then tries the next value, "
+    "up to five times.\n\n"
+    "Exit code: 1 if all trials of a system failed; 4 if a target failed (--final)."
 )
 
 
@@ -43,28 +45,39 @@ def tune_command(
     files: Annotated[
         list[str],
         typer.Argument(
-            metavar="PLAN | GOLD RUN RUN…", help="A plan, or a gold and runs (NAME=FILE).", show_default=False
+            metavar="PLAN | GOLD RUN RUN…",
+            help="A plan, or a gold and at least two runs; NAME=FILE sets a name.",
+            show_default=False,
         ),
     ],
     fusion: FusionOptions,
     models: ModelOptions,
     measure: Annotated[
-        str | None, typer.Option("--measure", "-m", metavar="MEASURE", help="The measure to tune for.")
+        str | None, typer.Option("--measure", "-m", metavar="MEASURE", help="Measure to optimize.")
     ] = None,
     system: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help="The system of the plan; unset: its tuned recommenders, or its only fusion."),
+        typer.Option(metavar="NAME", help="System of the plan; default: its tuned recommenders, or its only fusion."),
     ] = None,
     seed: Annotated[
         int | None,
-        typer.Option(help="Seed of folds, random search and resampling; 0, or the plan's.", rich_help_panel=RESAMPLING),
+        typer.Option(
+            help="Random seed for folds, random search and resampling; default: that of the plan, or 0.",
+            rich_help_panel=RESAMPLING,
+        ),
     ] = None,
     level: Annotated[
-        float | None, typer.Option(help="Level of the intervals; 0.95, or the plan's.", rich_help_panel=RESAMPLING)
+        float | None,
+        typer.Option(
+            help="Confidence level of the intervals; default: that of the plan, or 0.95.", rich_help_panel=RESAMPLING
+        ),
     ] = None,
     resamples: Annotated[
         int | None,
-        typer.Option(help="Resamples for intervals and tests; 10000, or the plan's.", rich_help_panel=RESAMPLING),
+        typer.Option(
+            help="Number of resamples for intervals and tests; default: that of the plan, or 10000.",
+            rich_help_panel=RESAMPLING,
+        ),
     ] = None,
     output: Annotated[
         Path | None,
@@ -75,7 +88,7 @@ def tune_command(
 ) -> None:
     """Tune fusion weights or recommender settings.
 
-    Weights of a fusion are found by cross-validation, settings of recommenders on the validation window.
+    Fusion weights are chosen by cross-validation, recommender settings on the validation window.
     """
     if models.window == "test" and not models.final:
         raise UsageError(

@@ -21,9 +21,10 @@ EPILOG = (
     "  rankjury view\n\n"
     "  rankjury view latest\n\n"
     "  rankjury view baseline latest\n\n"
-    "The pages are read from the archive when they are asked for; nothing is written, and nothing leaves this machine: "
-    "the server listens on 127.0.0.1 alone. While a plan runs, the list shows how far it is. In the browser j and k "
-    "move, Enter opens, / filters, ? shows all keys. Ctrl-C here ends it."
+    "The pages are read from the archive on request. Nothing is written and nothing leaves this machine: the "
+    "server listens on 127.0.0.1 only. While a plan runs, the list shows its progress.\n\n"
+    "Keys: j and k move, Enter opens, / filters, ? shows all keys.\n\n"
+    "Ctrl-C stops the server."
 )
 
 
@@ -32,12 +33,16 @@ def view_command(
         list[str] | None,
         typer.Argument(
             metavar="[RUN]...",
-            help="As rankjury show names them. One: its page. Two: both compared. More: a list of these.",
+            help="Runs (see rankjury show). One opens its page, two are compared, more are listed.",
             show_default=False,
         ),
     ] = None,
-    port: Annotated[int, typer.Option(metavar="N", min=0, max=65535, help="The port; 0 takes one that is free.")] = 0,
-    no_browser: Annotated[bool, typer.Option("--no-browser", help="Only print the address.")] = False,
+    port: Annotated[
+        int, typer.Option(metavar="N", min=0, max=65535, help="Port of the server; 0 chooses a free one.")
+    ] = 0,
+    no_browser: Annotated[
+        bool, typer.Option("--no-browser", help="Print the address and do not open a browser.")
+    ] = False,
     archive: ArchiveOption = None,
     quiet: QuietOption = False,
 ) -> None:

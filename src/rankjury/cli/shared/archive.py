@@ -25,7 +25,7 @@ ArchiveOption = Annotated[
         metavar="DIR",
         envvar="RANKJURY_ARCHIVE",
         show_envvar=False,
-        help="The archive; unset: RANKJURY_ARCHIVE, else the nearest .rankjury folder.",
+        help="Archive folder; default: RANKJURY_ARCHIVE, else the nearest .rankjury folder.",
     ),
 ]
 

@@ -47,21 +47,24 @@ PLAN_FILE = "rankjury.toml"
 _LONGEST_NAME = 100
 """Characters of a system's name: tables and pages show it in every row."""
 PlanArgument = Annotated[str, typer.Argument(metavar="PLAN", help="The plan file.")]
-QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="No warnings and no hints.", callback=set_quiet)]
+QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="Hide warnings and hints.", callback=set_quiet)]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print the result as JSON instead of tables.")]
 FullOption = Annotated[
-    bool, typer.Option("--full", help="Print all tables and warnings, not only what fits a screen.", callback=set_full)
+    bool,
+    typer.Option(
+        "--full", help="Print all tables and warnings, not only those that fit on the screen.", callback=set_full
+    ),
 ]
 StrictOption = Annotated[bool, typer.Option("--strict", help="Exit with code 5 if a verdict is unsure.")]
-LenientOption = Annotated[
-    bool, typer.Option("--lenient", help="A target fails only where no part of its interval holds.")
-]
+LenientOption = Annotated[bool, typer.Option("--lenient", help="Fail a target only if its whole interval misses it.")]
 SystemsOption = Annotated[
-    list[str] | None, typer.Option("--system", metavar="NAME", help="Only this system; repeat it.")
+    list[str] | None, typer.Option("--system", metavar="NAME", help="Show only this system; repeatable.")
 ]
 DuplicatesOption = Annotated[
     DuplicatesChoice,
-    typer.Option("--duplicates", help="Duplicate (query, item) pairs: an error, or keep one.", rich_help_panel=READING),
+    typer.Option(
+        "--duplicates", help="Duplicate (query, item) pairs: stop with an error, or keep one.", rich_help_panel=READING
+    ),
 ]
 FORMAT_CHOICES = "trec|json|jsonl|csv|tsv|parquet"
 FormatOption = Annotated[
@@ -69,24 +72,26 @@ FormatOption = Annotated[
     typer.Option(
         "--format",
         metavar=FORMAT_CHOICES,
-        help="The format of the files, where their content does not tell.",
+        help="File format; default: detected from the content.",
         rich_help_panel=READING,
     ),
 ]
 GoldArgument = Annotated[
-    str, typer.Argument(metavar="GOLD", help="The judgments: qrels or a table; - is standard input.")
+    str, typer.Argument(metavar="GOLD", help="Relevance judgments: qrels or a table; - is standard input.")
 ]
 RunsArgument = Annotated[
     list[str],
-    typer.Argument(metavar="RUN...", help="Run files, one per system; NAME=FILE names the system.", show_default=False),
+    typer.Argument(metavar="RUN...", help="Run files, one per system; NAME=FILE sets the name.", show_default=False),
 ]
 MeasuresOption = Annotated[
     list[str] | None,
-    typer.Option("--measure", "-m", metavar="MEASURE", help="A measure like ndcg@10; repeat it, or split by commas."),
+    typer.Option(
+        "--measure", "-m", metavar="MEASURE", help="Measure, such as ndcg@10; repeatable, or comma-separated."
+    ),
 ]
 CutoffsOption = Annotated[
     list[str] | None,
-    typer.Option("-k", metavar="K", help="Cut-offs of measures without one: -m ndcg,recall -k 5,10."),
+    typer.Option("-k", metavar="K", help="Cut-offs for measures without one: -m ndcg,recall -k 5,10."),
 ]
 OutputOption = Annotated[
     list[Path] | None,
@@ -94,7 +99,7 @@ OutputOption = Annotated[
         "--output",
         "-o",
         metavar="FILE",
-        help="Write the report: .html, .json, .csv, .md, .png, or a folder; repeat it.",
+        help="Write the report: .html, .json, .csv, .md, .png, or a folder; repeatable.",
         callback=files_in_folder("report.html", "report.json", "report.md"),
     ),
 ]
@@ -103,19 +108,20 @@ DsnOption = Annotated[
     typer.Option(
         "--dsn",
         metavar="DSN",
-        help="The database of the plan's pgvector indexes, instead of an embedded one; it gets a schema of its own.",
+        help="PostgreSQL server for pgvector indexes; default: that of the plan, or an embedded one. Tables are "
+        "created in a separate schema.",
     ),
 ]
 OnOption = Annotated[
     Backend,
-    typer.Option("--on", help="Where to compute: in this process, or on Spark's workers.", rich_help_panel=SPARK),
+    typer.Option("--on", help="Compute in this process (here) or on Spark workers.", rich_help_panel=SPARK),
 ]
 MasterOption = Annotated[
     str | None,
     typer.Option(
         "--master",
         metavar="URL",
-        help="Spark's master: local[2], spark://HOST:PORT, yarn; local[*] if unset.",
+        help="Spark master: local[2], spark://HOST:PORT, yarn; default: local[*].",
         rich_help_panel=SPARK,
     ),
 ]
@@ -124,36 +130,36 @@ DistanceOption = Annotated[
     typer.Option(
         "--distance",
         metavar="cosine|cosine-zero|ip|l2",
-        help="How vectors are compared; cosine-zero: 0 with a zero vector.",
+        help="Similarity of vectors; cosine-zero: cosine, but 0 for zero vectors.",
     ),
 ]
 ExcludeSelfOption = Annotated[
     bool | None,
     typer.Option(
         "--exclude-self/--keep-self",
-        help="Exclude or keep the item whose id is the query's own.",
-        show_default="excluded where the queries are the items",
+        help="Exclude or keep the item with the same id as the query.",
+        show_default="excluded if the queries are the items",
     ),
 ]
 BaselineOption = Annotated[
     str | None,
-    typer.Option("--baseline", "-b", metavar="NAME|FILE", help="The system to compare with: its name or its file."),
+    typer.Option("--baseline", "-b", metavar="NAME|FILE", help="System to compare with: name or file."),
 ]
 
 IdOption = Annotated[
     str | None,
     typer.Option(
-        "--id", metavar="COLUMN", help="The column of ids, if its name does not tell.", rich_help_panel=READING
+        "--id", metavar="COLUMN", help="Column of ids, if it is not found by its name.", rich_help_panel=READING
     ),
 ]
 
-_SLICES = "Break down by attributes of queries: queries.csv:type,lang."
-_ITEM_SLICES = "Break down by attributes of items: items.csv:category."
-_NAMES = "Names of items, for pages and tables: items.csv:title."
-_TEXTS = "Texts of queries, for pages: queries.jsonl:text."
-_MEMORY = "Memory limit, such as 2GB: Parquet input is then evaluated block by block."
-_TEMP = "The folder for temporary files of blocks that do not fit into memory."
-_RECORD = "Add another value to the report, such as latency_p95_ms=12.5; a gate can check it."
+_SLICES = "Also evaluate slices by query attributes: queries.csv:type,lang."
+_ITEM_SLICES = "Also evaluate slices by item attributes: items.csv:category."
+_NAMES = "Item names for pages and tables: items.csv:title."
+_TEXTS = "Query texts for pages: queries.jsonl:text."
+_MEMORY = "Memory limit, such as 2GB. Parquet input is then evaluated block by block."
+_TEMP = "Folder for temporary files of block-wise evaluation."
+_RECORD = "Add another value to the report, such as latency_p95_ms=12.5; targets can use it."
 NamesOption = Annotated[str | None, typer.Option("--names", metavar="FILE:COLUMN", help=_NAMES)]
 TextsOption = Annotated[str | None, typer.Option("--texts", metavar="FILE:COLUMN", help=_TEXTS)]
 
@@ -176,39 +182,51 @@ class ScoringOptions:
             "--dialect",
             "-d",
             metavar="TOOL",
-            help="Reproduce a tool: trec_eval, ranx …; rankjury list dialects.",
+            help="Use the conventions of a tool as defaults: trec_eval, ranx … (see rankjury list dialects).",
             rich_help_panel=CONVENTIONS,
         ),
     ] = None
     ties: Annotated[
         str | None,
-        typer.Option(metavar="id|id-desc|order", help="How to order equal scores.", rich_help_panel=CONVENTIONS),
+        typer.Option(
+            metavar="id|id-desc|order", help="Order of equal scores; default: id.", rich_help_panel=CONVENTIONS
+        ),
     ] = None
     missing: Annotated[
         str | None,
-        typer.Option(metavar="zero|skip|error", help="Judged queries that the run lacks.", rich_help_panel=CONVENTIONS),
+        typer.Option(
+            metavar="zero|skip|error",
+            help="Judged queries that are missing in the run; default: zero.",
+            rich_help_panel=CONVENTIONS,
+        ),
     ] = None
     empty: Annotated[
         str | None,
-        typer.Option(metavar="skip|zero|error", help="Queries with nothing relevant.", rich_help_panel=CONVENTIONS),
+        typer.Option(
+            metavar="skip|zero|error",
+            help="Queries without relevant items; default: zero if the measure is defined for them, else skip.",
+            rich_help_panel=CONVENTIONS,
+        ),
     ] = None
     rel: Annotated[
         float | None,
-        typer.Option(metavar="GRADE", help="The grade from which an item is relevant.", rich_help_panel=CONVENTIONS),
+        typer.Option(
+            metavar="GRADE", help="Lowest relevant grade; default: any grade above 0.", rich_help_panel=CONVENTIONS
+        ),
     ] = None
-    level: Annotated[float, typer.Option(help="Level of the intervals.", rich_help_panel=RESAMPLING)] = 0.95
-    resamples: Annotated[int, typer.Option(help="Resamples for intervals and tests.", rich_help_panel=RESAMPLING)] = (
-        10_000
-    )
-    seed: Annotated[int, typer.Option(help="Seed of the resampling.", rich_help_panel=RESAMPLING)] = 0
+    level: Annotated[float, typer.Option(help="Confidence level of the intervals.", rich_help_panel=RESAMPLING)] = 0.95
+    resamples: Annotated[
+        int, typer.Option(help="Number of resamples for intervals and tests.", rich_help_panel=RESAMPLING)
+    ] = 10_000
+    seed: Annotated[int, typer.Option(help="Random seed for resampling.", rich_help_panel=RESAMPLING)] = 0
     interval: Annotated[
-        str, typer.Option(metavar="auto|bca|percentile", help="Kind of bootstrap interval.", rich_help_panel=RESAMPLING)
+        str, typer.Option(metavar="auto|bca|percentile", help="Bootstrap interval method.", rich_help_panel=RESAMPLING)
     ] = "auto"
     form: FormatOption = None
     gold_form: Annotated[
         str | None,
         typer.Option(
-            "--gold-format", metavar=FORMAT_CHOICES, help="The format of the gold alone.", rich_help_panel=READING
+            "--gold-format", metavar=FORMAT_CHOICES, help="Format of the gold, if it differs.", rich_help_panel=READING
         ),
     ] = None
     duplicates: DuplicatesOption = DuplicatesChoice.error
@@ -263,30 +281,39 @@ class LogOptions:
     """Options of the commands that read a log of interactions."""
 
     user: Annotated[
-        str | None, typer.Option(metavar="COLUMN", help="The column of users.", rich_help_panel=READING)
+        str | None,
+        typer.Option(metavar="COLUMN", help="User column; default: found by its name.", rich_help_panel=READING),
     ] = None
     item: Annotated[
-        str | None, typer.Option(metavar="COLUMN", help="The column of items.", rich_help_panel=READING)
+        str | None,
+        typer.Option(metavar="COLUMN", help="Item column; default: found by its name.", rich_help_panel=READING),
     ] = None
     value: Annotated[
         str | None,
-        typer.Option(metavar="COLUMN", help="The column of ratings; none: there are none.", rich_help_panel=READING),
+        typer.Option(
+            metavar="COLUMN", help="Rating column, or none; default: found by its name.", rich_help_panel=READING
+        ),
     ] = None
     time: Annotated[
-        str | None, typer.Option(metavar="COLUMN", help="The column of times; or none.", rich_help_panel=READING)
+        str | None,
+        typer.Option(
+            metavar="COLUMN", help="Time column, or none; default: found by its name.", rich_help_panel=READING
+        ),
     ] = None
     form: Annotated[
         str | None,
         typer.Option(
             "--format",
             metavar="FORMAT",
-            help="csv, tsv, jsonl, parquet, ratings.dat or u.data.",
+            help="File format: csv, tsv, jsonl, parquet, ratings.dat or u.data; default: detected.",
             rich_help_panel=READING,
         ),
     ] = None
     scale: Annotated[
         str | None,
-        typer.Option(metavar="LOW,HIGH", help="Ratings outside are an error, such as 0.5,5.", rich_help_panel=READING),
+        typer.Option(
+            metavar="LOW,HIGH", help="Range of ratings, such as 0.5,5; others are an error.", rich_help_panel=READING
+        ),
     ] = None
 
     def read(self, path: str) -> "Log":
@@ -311,20 +338,20 @@ class AnnotationOptions:
         list[str] | None,
         typer.Option(
             metavar="NAME=COLUMN[,COLUMN]",
-            help="The columns of a semantic group; repeat it. Without it every column is a group.",
+            help="Columns of a keyword group; repeatable. Default: each column is a group.",
             rich_help_panel=READING,
         ),
     ] = None
     select: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="GROUP", help="A group that counts; repeat it. Without it all do.", rich_help_panel=READING
+            metavar="GROUP", help="Use only this group; repeatable. Default: all groups.", rich_help_panel=READING
         ),
     ] = None
     id_column: IdOption = None
     separator: Annotated[
         str,
-        typer.Option(metavar="TEXT", help="The text between the keywords of a cell.", rich_help_panel=READING),
+        typer.Option(metavar="TEXT", help="Separator of the keywords in a cell.", rich_help_panel=READING),
     ] = "|"
 
     def groups(self) -> dict[str, list[str]] | None:

@@ -33,21 +33,25 @@ class FusionOptions:
     """Options of a fusion, where it is not as in the plan."""
 
     method: Annotated[
-        str | None, typer.Option(metavar="NAME", help="rrf, combsum, combmnz …", rich_help_panel="Fusion")
+        str | None,
+        typer.Option(metavar="NAME", help="Fusion method: rrf, combsum, combmnz …", rich_help_panel="Fusion"),
     ] = None
     depth: Annotated[
-        int | None, typer.Option(help="Only so many items of each list count.", rich_help_panel="Fusion")
+        int | None, typer.Option(help="Number of items to use from each list; default: all.", rich_help_panel="Fusion")
     ] = None
     normalise: Annotated[
         str | None,
         typer.Option(
-            metavar="min-max|z-score|sum|rank|none", help="For combsum and the like.", rich_help_panel="Fusion"
+            metavar="min-max|z-score|sum|rank|none",
+            help="Score normalisation for combsum and similar methods.",
+            rich_help_panel="Fusion",
         ),
     ] = None
     c: Annotated[
-        str | None, typer.Option(metavar="NUMBERS", help="Values of rrf's c to try: 10,60.", rich_help_panel="Fusion")
+        str | None,
+        typer.Option(metavar="NUMBERS", help="Values to try for the RRF constant c: 10,60.", rich_help_panel="Fusion"),
     ] = None
-    folds: Annotated[int, typer.Option(help="Partitions for cross-validation.", rich_help_panel="Fusion")] = 5
+    folds: Annotated[int, typer.Option(help="Number of folds for cross-validation.", rich_help_panel="Fusion")] = 5
 
 
 def tune_fusion(

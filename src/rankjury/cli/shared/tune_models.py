@@ -45,32 +45,37 @@ class ModelOptions:
 
     search: Annotated[
         str | None,
-        typer.Option(
-            metavar="grid|random", help="How to choose settings; as in the plan if unset.", rich_help_panel=_PANEL
-        ),
+        typer.Option(metavar="grid|random", help="Search method; default: that of the plan.", rich_help_panel=_PANEL),
     ] = None
     trials: Annotated[
-        int | None, typer.Option(help="Number of settings that a random search draws.", rich_help_panel=_PANEL)
+        int | None, typer.Option(help="Number of settings for a random search.", rich_help_panel=_PANEL)
     ] = None
-    fresh: Annotated[bool, typer.Option("--fresh", help="Try everything again.", rich_help_panel=_PANEL)] = False
+    fresh: Annotated[
+        bool, typer.Option("--fresh", help="Ignore the journal and run all trials again.", rich_help_panel=_PANEL)
+    ] = False
     extend: Annotated[
         bool,
-        typer.Option("--extend", help="Widen the grid while the best number lies on its edge.", rich_help_panel=_PANEL),
+        typer.Option("--extend", help="Extend the grid while the best value is on its edge.", rich_help_panel=_PANEL),
     ] = False
     final: Annotated[
         bool,
-        typer.Option(
-            "--final", help="Then open the test window, once, with the chosen settings.", rich_help_panel=_PANEL
-        ),
+        typer.Option("--final", help="Evaluate the chosen settings on the test window.", rich_help_panel=_PANEL),
     ] = False
     refit: Annotated[
         str | None,
         typer.Option(
-            metavar="train|train+validation", help="With --final: what to learn from.", rich_help_panel=_PANEL
+            metavar="train|train+validation",
+            help="With --final: windows to train on; default: that of the plan.",
+            rich_help_panel=_PANEL,
         ),
     ] = None
     window: Annotated[
-        str | None, typer.Option(metavar="validation", help="The window to choose on.", rich_help_panel=_PANEL)
+        str | None,
+        typer.Option(
+            metavar="validation",
+            help="Window for choosing settings; only validation is possible.",
+            rich_help_panel=_PANEL,
+        ),
     ] = None
 
 

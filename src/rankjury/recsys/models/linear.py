@@ -141,7 +141,7 @@ class Slim(_Linear):
     params: ClassVar = {
         "alpha": Param(0.05, "strength of the regularization", min=0),
         "l1_ratio": Param(0.01, "L1 share of the regularization, which makes weights zero", min=0, max=1),
-        "positive": Param(True, "only weights of at least zero"),
+        "positive": Param(True, "use only non-negative weights"),
         "iterations": Param(100, "maximum iterations of coordinate descent", min=1),
     }
 

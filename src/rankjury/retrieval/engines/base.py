@@ -36,8 +36,8 @@ _ROWS_AT_ONCE = 1 << 14
 _SHORTEST = 1e-150
 
 DEGREE = Param(16, "neighbours of each vector in the graph", min=2)
-BUILD_WIDTH = Param(200, "candidates for these neighbours while building", min=1)
-SEARCH_WIDTH = Param(64, "candidates of a search", min=1, monotonic_recall=True)
+BUILD_WIDTH = Param(200, "size of the candidate list while building", min=1)
+SEARCH_WIDTH = Param(64, "size of the candidate list of a search", min=1, monotonic_recall=True)
 """Parameters of engines that search a graph: its edges, and the candidates while it is built and searched."""
 
 
@@ -328,7 +328,7 @@ ENGINES = _Engines("engine", home="rankjury.retrieval.engines", group="rankjury.
 class FileEngine(Engine):
     """Base class of engines that store files: in a folder that is created by a build and removed by ``close``."""
 
-    open_params: ClassVar = {"folder": Param("", "folder of its files while it is open; empty: a temporary folder")}
+    open_params: ClassVar = {"folder": Param("", "folder for the files of the index; empty: a temporary folder")}
 
     def __init__(self, metric: str = "cosine", settings: Params | None = None) -> None:
         super().__init__(metric, settings)

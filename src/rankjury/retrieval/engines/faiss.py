@@ -181,7 +181,7 @@ class FaissIvfPq(_Lists):
     description = "FAISS IVF-PQ: inverted lists of product-quantized vectors"
     build_params: ClassVar = {
         "nlist": _NLIST,
-        "m": Param(0, "number of parts (codes) per vector; 0: parts of about four numbers", min=0),
+        "m": Param(0, "codes per vector; 0: about one per four dimensions", min=0),
         "bits": Param(0, "bits per code; 0: eight, fewer for small corpora", min=0, max=12),
     }
 

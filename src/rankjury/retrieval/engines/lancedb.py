@@ -31,13 +31,15 @@ class LanceDB(FileEngine):
         "index": Param("ivf_hnsw_sq", "kind of index", choices=("ivf_hnsw_sq", "ivf_flat", "ivf_pq", "none")),
         "partitions": Param(0, "number of lists or graphs; 0: one per 4,096 or 1,048,576 vectors", min=0),
         "m": Param(20, "neighbours of each vector in a graph (ivf_hnsw_sq)", min=2),
-        "ef_construction": Param(300, "candidates for these neighbours (ivf_hnsw_sq)", min=1),
-        "sub_vectors": Param(0, "codes per vector (ivf_pq); 0: one per 16 or 8 numbers", min=0),
+        "ef_construction": Param(300, "size of the candidate list while building (ivf_hnsw_sq)", min=1),
+        "sub_vectors": Param(0, "codes per vector (ivf_pq); 0: one per 16 or 8 dimensions", min=0),
     }
     search_params: ClassVar = {
         "nprobes": Param(20, "lists or graphs searched per query", min=1, monotonic_recall=True),
-        "ef": Param(64, "candidates of a search (ivf_hnsw_sq)", min=1, monotonic_recall=True),
-        "refine_factor": Param(0, "rescore this multiple of k with full vectors", min=0, monotonic_recall=True),
+        "ef": Param(64, "size of the candidate list of a search (ivf_hnsw_sq)", min=1, monotonic_recall=True),
+        "refine_factor": Param(
+            0, "rescore this multiple of k with full vectors; 0: do not rescore", min=0, monotonic_recall=True
+        ),
     }
     exact_mode = True
     native_filter = True

@@ -26,7 +26,7 @@ class USearch(Engine):
     build_params: ClassVar = {
         "connectivity": DEGREE,
         "expansion_add": replace(BUILD_WIDTH, default=128),
-        "dtype": Param("f32", "stored numbers: 32 bits, or rounded to 16", choices=("f32", "bf16", "f16")),
+        "dtype": Param("f32", "number type of the stored vectors", choices=("f32", "bf16", "f16")),
     }
     search_params: ClassVar = {"expansion_search": SEARCH_WIDTH}
     exact_mode = True

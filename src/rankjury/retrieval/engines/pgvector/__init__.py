@@ -60,24 +60,29 @@ class Pgvector(Engine):
     }
     build_params: ClassVar = {
         "index": Param(
-            "hnsw", "kind of index; none: every search reads the table", choices=("hnsw", "ivfflat", "none")
+            "hnsw", "kind of index; none: exact search of the whole table", choices=("hnsw", "ivfflat", "none")
         ),
-        "type": Param("vector", "numbers of 32 bits (vector) or 16 (halfvec)", choices=("vector", "halfvec")),
-        "m": Param(16, "hnsw: neighbours of an item in the graph", min=2, max=100),
-        "ef_construction": Param(64, "hnsw: candidates while building", min=4, max=1000),
+        "type": Param(
+            "vector", "column type: 32-bit (vector) or 16-bit (halfvec) numbers", choices=("vector", "halfvec")
+        ),
+        "m": Param(16, "hnsw: neighbours of each vector in the graph", min=2, max=100),
+        "ef_construction": Param(64, "hnsw: size of the candidate list while building", min=4, max=1000),
         "lists": Param(100, "ivfflat: number of lists", min=1, max=32768),
         "workers": Param(2, "additional processes for building the index", min=0, max=64),
         "memory": Param(1024, "maximum MB for building the index (maintenance_work_mem)", min=64),
     }
     search_params: ClassVar = {
-        "ef_search": Param(40, "hnsw: candidates of a search", min=1, max=1000, monotonic_recall=True),
+        "ef_search": Param(40, "hnsw: size of the candidate list of a search", min=1, max=1000, monotonic_recall=True),
         "probes": Param(1, "ivfflat: lists searched per query", min=1, max=32768, monotonic_recall=True),
         "iterative_scan": Param(
             "auto",
-            "continue until enough pass a filter; auto: only with a filter, where or a view, strict order if possible",
+            "continue until enough items pass a filter; auto: only with a filter, where or a view, in strict "
+            "order if possible",
             choices=("auto", "off", "strict_order", "relaxed_order"),
         ),
-        "max_scan_tuples": Param(20000, "hnsw: maximum items of such a scan", min=1, monotonic_recall=True),
+        "max_scan_tuples": Param(
+            20000, "hnsw: maximum number of items of an iterative scan", min=1, monotonic_recall=True
+        ),
     }
     metrics = tuple(OPERATORS)
     exact_mode = True
