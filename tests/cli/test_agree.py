@@ -17,7 +17,7 @@ from scipy import stats
 from rankjury.retrieval.agreement import stats as agreement_stats
 from tests.cli.conftest import Rankjury
 from tests.cli.made import tree
-from tests.cli.support import Outcome, check_failure, check_width, put, report_of
+from tests.cli.support import Outcome, check_failure, check_screen, check_width, put, report_of
 from tests.cli.terminal import in_terminal
 
 COUNT = 40
@@ -87,7 +87,7 @@ def test_the_call_of_the_protocol(rankjury: Rankjury) -> None:
     given = ["--n-samples", "30", "--k-values", "1", "3", "5", "10", "--seed", "42", "-o", "results/"]
     outcome = rankjury("agree", "ref.npz", "base.npz", "tuned.npz", *given)
     assert outcome.code == 0, outcome.err
-    check_width(outcome.out)
+    check_screen(outcome)
     assert outcome.out.startswith("agreement with ref: 30 queries, 2 systems\n")
     tables = re.findall(r"^(\w+):\n *k +Recall +NDCG +MRR +MAP +RBO\n─+\n((?: *\d+(?: +\d\.\d{3}±\d\.\d{3}){5}\n){4})",
                         outcome.out, re.MULTILINE)  # fmt: skip
@@ -99,8 +99,10 @@ def test_the_call_of_the_protocol(rankjury: Rankjury) -> None:
             shown = [float(cell.partition("±")[0]) for cell in cells]
             expected = [saved["systems"][name]["measures"][f"{measure}@{k}"]["mean"] for measure in MEASURES]
             assert shown == [pytest.approx(one, abs=5.001e-4) for one in expected]
+    full = rankjury("agree", "ref.npz", "base.npz", "tuned.npz", *given, "--full").out
+    check_width(full)
     for title in ("Spearman ρ", "Kendall τ", "Pearson r", "MAE", "RMSE"):
-        assert title in outcome.out
+        assert re.search(rf"^{title}\n  base +\S+ \[.+\]\n  tuned +\S+ \[.+\] +\S+ \[.+\]$", full, re.MULTILINE)
     assert re.search(r"^tuned over base: NDCG@10 [+−]\d+\.\d % \[.+\], (not )?shown", outcome.out, re.MULTILINE)
     names = [
         "report.html",
@@ -465,11 +467,11 @@ def test_no_pairs(rankjury: Rankjury) -> None:
     assert "Spearman" not in rankjury("agree", "ref.npz", "base.npz", "--pairs", "0").out
 
 
-def test_the_tables_do_not_hang_on_pairs(rankjury: Rankjury) -> None:
+def test_tables_by_cut_off_do_not_depend_on_pairs(rankjury: Rankjury) -> None:
     arguments = ["agree", "ref.npz", "base.npz", "tuned.npz", "--k-values", "1,3"]
     without, whole = rankjury(*arguments, "--pairs", "0").out, rankjury(*arguments).out
-    tables = whole.partition("similarities")[0].rstrip()
-    assert tables.count("±") == 2 * 2 * 5 + 1 and without.startswith(tables)
+    tables = whole.split("\n\n", 2)[2].partition("\nsimilarities")[0].rstrip()
+    assert tables.count("±") == 2 * 2 * 5 + 1 and without.split("\n\n", 2)[2].startswith(tables)
     assert "tuned over base: NDCG@3" in without
 
 
@@ -644,6 +646,7 @@ def test_without_an_output_nothing_is_written(rankjury: Rankjury, folder: Path) 
     outcome = rankjury("agree", "ref.npz", "base.npz")
     assert sorted(folder.rglob("*")) == before
     assert outcome.err.splitlines()[-1].startswith("Next: keep tables, plot and report with -o results")
+    assert "own item is excluded" in outcome.err and "--keep-self" in outcome.err
 
 
 def test_one_candidate_is_compared_with_nothing(rankjury: Rankjury) -> None:
@@ -653,12 +656,14 @@ def test_one_candidate_is_compared_with_nothing(rankjury: Rankjury) -> None:
 
 
 def test_in_a_terminal(folder: Path) -> None:
-    seen = in_terminal(["agree", "ref.npz", "base.npz", "tuned.npz", "--pairs", "50", "-q"], COLUMNS="60").replace(
-        "\r\n", "\n"
-    )
-    without = re.sub(r"\x1b\[[0-9;]*m", "", seen)
-    assert max(map(len, without.splitlines())) <= 60
-    assert len(re.findall(r"\d±\d", without)) == 2 * 4 * 5 and "…" not in without
+    arguments = ["agree", "ref.npz", "base.npz", "tuned.npz", "--pairs", "50", "-q"]
+    for given in ([], ["--full"]):
+        seen = in_terminal([*arguments, *given], COLUMNS="60").replace("\r\n", "\n")
+        text = re.sub(r"\x1b\[[0-9;]*m", "", seen)
+        assert max(map(len, text.splitlines())) <= 60
+        assert len(re.findall(r"\d±\d", text)) == 2 * 4 * 5
+        assert ("more lines: --full" not in text and "RMSE" in text) if given else len(text.splitlines()) <= 60
+        assert ("…" in text) == (not given)
 
 
 def test_help_teaches(rankjury: Rankjury) -> None:

@@ -14,6 +14,7 @@ from rankjury.cli.shared.console import check_standard_input
 from rankjury.cli.shared.options import (
     DistanceOption,
     ExcludeSelfOption,
+    FullOption,
     JsonOption,
     NamesOption,
     QuietOption,
@@ -149,6 +150,7 @@ def agree_command(
         ),
     ] = None,
     as_json: JsonOption = False,
+    full: FullOption = False,
     quiet: QuietOption = False,
 ) -> None:
     """Compare embeddings with a reference embedding.
@@ -178,7 +180,7 @@ def agree_command(
             raise UnknownName("dtype", name, DTYPES, where="--dtype")
     content = agreement_plan(paths, cuts, options, names, write=output is not None)
     hint = "Next: keep tables, plot and report with -o results; rankjury init writes a plan of it"
-    run_and_print(content, output, as_json=as_json, next_step="" if output else hint)
+    run_and_print(content, output, as_json=as_json, next_step="" if output else hint, keep_self="--keep-self")
 
 
 def agreement_plan(

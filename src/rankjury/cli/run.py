@@ -93,13 +93,15 @@ def run_and_print(
     next_step: str | None = "",
     list_files: bool = True,
     lines: int | None = None,
+    keep_self: str = "exclude_self = false",
     dsn: str | None = None,
     archive: "Archive | None" = None,
 ) -> None:
     """Run a plan, write its files, and print its report, warnings and what to do next.
 
     A plan that is given by its content has paths relative to the current folder. The empty ``next_step`` is the default
-    hint at the end, None is none. ``lines``: of the report that are printed, where it is not a screen.
+    hint at the end, None is none. ``lines``: of the report that are printed, where it is not a screen. ``keep_self``:
+    the setting that keeps each query's own item.
     """
     from rankjury.plan.parse import check_plan, read_plan
     from rankjury.plan.run import run_checked_plan
@@ -131,8 +133,8 @@ def run_and_print(
         for table in checked.plan.systems.values()
         if table.searches_itself
     }
-    for left_out in () if as_json else sorted(settings):
-        say_own_item(left_out, setting="exclude_self")
+    for excluded in () if as_json else sorted(settings):
+        say_own_item(excluded, keep=keep_self)
     if output is not None and not result.written:
         warn([f"nothing was written to {output}: the plan has no outputs"])
     if result.written and list_files:

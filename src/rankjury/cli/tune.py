@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from rankjury.cli.shared.commands import RESAMPLING
-from rankjury.cli.shared.options import JsonOption, QuietOption, expand_options
+from rankjury.cli.shared.options import FullOption, JsonOption, QuietOption, expand_options
 from rankjury.cli.shared.tune_fusion import FusionOptions, tune_fusion
 from rankjury.cli.shared.tune_models import ModelOptions, tune_models
 from rankjury.errors import UnknownName, UsageError
@@ -84,6 +84,7 @@ def tune_command(
         typer.Option("--output", "-o", metavar="FILE", help="Write the result: a .json file, or a folder."),
     ] = None,
     as_json: JsonOption = False,
+    full: FullOption = False,
     quiet: QuietOption = False,
 ) -> None:
     """Tune fusion weights or recommender settings.

@@ -57,7 +57,7 @@ def print_report(report: Report, *, omit: Collection[str] = (), lines: int | Non
     full, gate = lines is None, report.section(Gate)
     parts: list[Callable[[], None]] = [partial(_print_summary, report, gate)]
     first = [block for block in blocks if block.replaces or block.order < 0]
-    parts += [partial(print_block, block, full=full) for block in first]
+    parts += [part for block in first for part in _block_parts(block, full=full)]
     if "headline" not in omitted:
         parts.append(lambda: print_table(headline_table(headline)))
     if headline.comparisons and "comparison" not in omitted:
@@ -66,7 +66,7 @@ def print_report(report: Report, *, omit: Collection[str] = (), lines: int | Non
         parts.append(partial(_print_slices, headline, full=full))
     if headline.comparisons and "comparison" not in omitted:
         parts.append(partial(_print_losses, headline, full=full))
-    parts += [partial(print_block, block, full=full) for block in blocks if block not in first]
+    parts += [part for block in blocks if block not in first for part in _block_parts(block, full=full)]
     print_parts(parts, lines)
 
 
@@ -91,7 +91,8 @@ def print_parts(parts: Sequence[Callable[[], None]], lines: int | None = REPORT_
             break
         kept += [*([""] if number else ()), *part]
     hidden = sum(map(len, printed)) - sum(map(bool, kept))
-    print("\n".join([*kept, f"… {hidden:,} more lines: --full"]))
+    kept += capture_lines(lambda: console().print(f"… {hidden:,} more lines: --full"))
+    print("\n".join(kept))
 
 
 def capture_lines(show: Callable[[], None]) -> list[str]:
@@ -165,6 +166,12 @@ def print_block(block: SectionBlock, *, full: bool = False) -> None:
         print_table(replace(found, shown=0) if full else found)
     for line in block.lines:
         console().print(line)
+
+
+def _block_parts(block: SectionBlock, *, full: bool) -> list[Callable[[], None]]:
+    """Return functions that print a block: one per table, so that a cut comes after a table where it can."""
+    tables = [replace(block, tables=[found], lines=()) for found in block.tables[:-1]]
+    return [partial(print_block, part, full=full) for part in (*tables, replace(block, tables=block.tables[-1:]))]
 
 
 def print_table(found: TextTable) -> None:

@@ -153,10 +153,10 @@ def warn(messages: Iterable[str]) -> None:
         say(f"warning: {message}")
 
 
-def say_own_item(left_out: bool, *, setting: str = "--keep-self") -> None:
-    """Say in one line what becomes of a query's own item where the queries are the items."""
-    left = f"Each query's own item is left out: the queries are the items ({setting})."
-    say(left if left_out else "Each query's own item is kept, though the queries are the items.")
+def say_own_item(excluded: bool, *, keep: str = "--keep-self") -> None:
+    """Print whether each query's own item is excluded where the queries are the items; ``keep``: the way to keep it."""
+    kept = "Queries are the items: each query's own item is kept."
+    say(f"Queries are the items: each query's own item is excluded; {keep} keeps it." if excluded else kept)
 
 
 def check_standard_input(paths: Iterable[str]) -> None:

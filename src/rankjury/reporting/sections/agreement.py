@@ -43,7 +43,7 @@ def render_reference(report: Report, brief: bool) -> SectionBlock | None:
         before = comparison.system
     if rows:
         header = [f"over {report.baseline}", "measure", "change", "means", "p"]
-        tables.append(make_table(header, rows, text=(0, 1), wraps=(0,)))
+        tables.append(make_table(header, rows, text=(0, 1), wraps=(0,)).dropping("means"))
     lines = tuple(_improvement_lines(report, names))
     return SectionBlock("By cut-off", tables, lines, order=0, replaces=frozenset({"headline", "comparison"}))
 
