@@ -66,10 +66,10 @@ def test_files_of_one_name_in_two_folders(rankjury: Rankjury, folder: Path) -> N
     assert not any(resumed for _, resumed in second) and second[0] != second[1]
 
 
-def test_what_is_to_be_known_of_the_task_is_told(rankjury: Rankjury) -> None:
+def test_sampled_candidates_are_warned_of(rankjury: Rankjury) -> None:
     plan = PLAN.replace('path = "log.csv"', 'path = "log.csv"\ncandidates = { sampled = 3 }')
     put("rankjury.toml", plan + 'model = "popularity"\n[tune.own]\nparams = { days = [1, 30] }\n')
-    assert "candidates are 3 drawn items" in rankjury("tune", "rankjury.toml").err
+    assert "candidates are 3 sampled items" in rankjury("tune", "rankjury.toml").err
 
 
 def test_a_range_is_drawn_from_without_more_ado(rankjury: Rankjury) -> None:
@@ -82,7 +82,7 @@ def test_a_range_is_drawn_from_without_more_ado(rankjury: Rankjury) -> None:
     assert outcome.code == 2 and "found a range" in outcome.err
 
 
-def test_a_run_of_other_contents_is_another_look(rankjury: Rankjury) -> None:
+def test_a_run_with_changed_contents_counts_as_another_use_of_the_test_window(rankjury: Rankjury) -> None:
     put("rankjury.toml", PLAN.replace('kind = "recommender"', 'kind = "run"\npath = "own.csv"'))
     put("own.csv", scored(up=True))
     for _ in range(2):

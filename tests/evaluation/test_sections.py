@@ -94,6 +94,11 @@ class TestGrouped:
         left = kinds - sum(line.startswith("number") for line in lines)
         assert f"{left} more" in lines[-1] if left else "more warning" not in " ".join(lines)
 
+    def test_doubtful_results_are_not_folded(self) -> None:
+        found = [ReportWarning(f"number {n}", code=f"code-{n}") for n in range(9)]
+        lines = group_warnings([*found, ReportWarning("tuned on test", code="test-opened")], ["a"])
+        assert lines[:4] == ["number 0", "number 1", "number 2", "tuned on test"] and "6 more warnings" in lines[4]
+
     def test_nothing(self) -> None:
         assert group_warnings([], ["a"]) == []
 

@@ -112,6 +112,8 @@ _ONE_KIND = frozenset(
     }
 )
 """Codes whose warnings say the same of each system, with other numbers."""
+_SHOWN_FIRST = frozenset({"no-common-items", "few-common-items", "below-chance", "test-opened"})
+"""Codes of warnings that make all results doubtful: they are not folded into the last line before others."""
 
 
 def group_warnings(
@@ -134,7 +136,10 @@ def group_warnings(
     if len(routine) == 1 and len(groups) < most:  # nothing to fold: the sentence itself says more
         groups += routine.values()
         routine = {}
-    shown = groups[: most - bool(routine)] if len(groups) + bool(routine) <= most else groups[: most - 1]
+    shown = groups
+    if len(groups) + bool(routine) > most:
+        first = sorted(groups, key=lambda same: same[0].code not in _SHOWN_FIRST)[: most - 1]
+        shown = [same for same in groups if same in first]
     lines = [_group_line(same, systems) for same in shown]
     parts = []
     for code, same in routine.items():
