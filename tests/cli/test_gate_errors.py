@@ -124,7 +124,7 @@ def test_equal_scores_at_the_limit_pass(rankjury: Rankjury) -> None:
         (["empty.json"], 3, ("empty.json",)),
         (["."], 3, ("found a folder",)),
         (["report.json", "new.trec"], 2, ("report.json is a report", "a gold and runs")),
-        (["g.qrels", "report.json"], 3, ("report.json", "is a report of rankjury")),
+        (["g.qrels", "report.json"], 3, ("report.json", "rankjury report", "expected a run")),
         (["report.json", "-b", "nowhere.json"], 3, ("nowhere.json: no such report",)),
         (["report.json", "--record", "x=1"], 2, ("--record",)),
         (["report.json", "--slices", "types.csv:type"], 2, ("--slices", "report")),

@@ -381,7 +381,7 @@ class TestFailuresAndGoingOn:
     ("arguments", "code", "fragments"),
     [
         (["--system", "poinst"], 2, ["'poinst'", "Did you mean points"]),
-        (["--system", "popular"], 2, ["does not say what to try of popular", "[tune.popular]"]),
+        (["--system", "popular"], 2, ["no settings to try for popular;", "[tune.popular]"]),
         (["--search", "gird"], 2, ["unknown search 'gird'", "Did you mean grid"]),
         (["--trials", "5"], 2, ["--trials", "--search random"]),
         (["--search", "random", "--trials", "0"], 2, ["0 trials"]),
@@ -444,9 +444,7 @@ def test_tables_that_make_no_sense(rankjury: Rankjury, tune: str, fragments: lis
 class TestPlansThatCannotBeTuned:
     def test_recommenders_without_a_table(self, rankjury: Rankjury) -> None:
         put_plan("")
-        check_failure(
-            rankjury("tune", "rankjury.toml"), 2, "does not say what to try of popular, points", "[tune.NAME]"
-        )
+        check_failure(rankjury("tune", "rankjury.toml"), 2, "no settings to try for popular, points", "[tune.NAME]")
 
     def test_no_recommenders(self, rankjury: Rankjury) -> None:
         put("rankjury.toml", 'gold = "gold.qrels"\n[systems]\nrun = "run.trec"\n')

@@ -85,7 +85,7 @@ def sweep_command(
     check_suffixes([file] if file is not None else [], tuple(_FILES))
     folder = checked.folder / FOLDER if output is None or file is not None else output
     if exists(folder) and not isdir(folder):
-        raise DataError("cannot make this folder: a file is there", where=str(folder))
+        raise DataError("cannot create this folder: this is a file", where=str(folder))
     remove_abandoned()
     sweeps: list[SweepResult] = []
     with show_progress() as progress:

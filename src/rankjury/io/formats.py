@@ -87,7 +87,9 @@ def read(given: str | Path | Source, kind: str, form: str | None = None) -> pl.D
         source.refuse_pickle(kind)
         is_text = not source.is_parquet() and not source.compression
         if is_text and re.match(r'\s*\{\s*"schema":\s*"rankjury\.', source.head):
-            raise DataError("this is a rankjury report", where=source.name, expected=f"a {kind}")
+            expected = "relevance judgments" if kind == "gold" else f"a {kind}"
+            hint = "rankjury gate and rankjury drift read reports."
+            raise DataError("this is a rankjury report", where=source.name, expected=expected, hint=hint)
         chosen = form or format_of(source)
     with guard_reading(source.name, chosen.upper()):
         frame = _READERS[chosen](source, kind)

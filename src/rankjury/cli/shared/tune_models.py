@@ -172,7 +172,7 @@ def _check(checked: "CheckedPlan", system: str | None, options: ModelOptions, ou
         known = ", ".join(checked.plan.recommenders)
         left_out = "".join(f"; {note}" for note in checked.notes)
         raise UsageError(
-            f"the plan does not say what to try of {known}{left_out}",
+            f"the plan has no settings to try for {known}{left_out}",
             where=checked.where,
             expected="[tune.NAME] with params = { factors = [16, 64] }",
         )
