@@ -1,4 +1,4 @@
-"""A measure whose name misleads is shown with its usual one: on screen, in Markdown, CSV and JSON."""
+"""A measure whose name misleads is shown with its common name: in the terminal, Markdown, CSV and JSON."""
 
 import csv
 import json
@@ -6,16 +6,16 @@ from pathlib import Path
 
 import pytest
 
+from rankjury.measures.measure import LEGEND
 from tests.cli.conftest import Rankjury
 from tests.cli.support import check_width, put, tables_of
 
 OTHER = "q1 Q0 d2 1 2.5 tag\nq1 Q0 d1 2 1.5 tag\nq2 Q0 d9 1 0.9 tag\nq2 Q0 d1 2 0.5 tag\n"
 ALFA = ("-m", "Recall@5,Precision@5,NDCG@5", "--dialect", "alfa")
-LEGEND = "After =: what the measure is usually called"
 
 
 def _first_words(text: str) -> list[str]:
-    """What stands before the first gap of each line."""
+    """Return the text before the first gap of each line."""
     return [line.partition("  ")[0].strip() for line in text.splitlines()]
 
 

@@ -148,7 +148,7 @@ def test_the_same_again_is_no_work(rankjury: Rankjury) -> None:
 
 
 @pytest.mark.parametrize(
-    ("changed", "told"),
+    ("changed", "difference"),
     [
         (["--text", "title"], "text title,abstract, now title"),
         (["--join", " "], "joint '\\n', now ' '"),
@@ -158,11 +158,11 @@ def test_the_same_again_is_no_work(rankjury: Rankjury) -> None:
         (["--dtype", "binary"], "dtype float32, now binary"),
     ],
 )
-def test_other_settings_are_another_file(rankjury: Rankjury, changed: list[str], told: str) -> None:
+def test_embed_refuses_a_file_made_with_other_settings(rankjury: Rankjury, changed: list[str], difference: str) -> None:
     done(rankjury("embed", *MADE))
     before = Path("v.npz").read_bytes()
     check_failure(
-        rankjury("embed", *MADE, *changed), 2, "v.npz: the file exists, made differently: ", told, "another name"
+        rankjury("embed", *MADE, *changed), 2, "v.npz: ", f"made differently: {difference}", "another name with -o"
     )
     assert Path("v.npz").read_bytes() == before
     done(rankjury("embed", *MADE, *changed, "-o", "other.npz"))

@@ -53,12 +53,12 @@ BAD_RUNS: dict[str, tuple[str, str | bytes, tuple[str, ...]]] = {
     "parquet with nan": (
         "r.parquet",
         _parquet(query_id=["q1"], item_id=["d1"], score=[float("nan")]),
-        ("r.parquet: the score of item 'd1' for query 'q1' is nan",),
+        ("r.parquet: the score of item 'd1' for query 'q1' is NaN",),
     ),
     "broken JSON": ("r.json", '{"q1": {"d1": 1,\n"d2": }}', ("r.json:2: not JSON",)),
     "JSON cut short": ("r.json", '{"q1": {"d1": 1,\n"d2": 2', ("r.json:2: not JSON",)),
     "JSON with text": ("r.json", '{"q1": {"d1": "x"}}', ("r.json, query 'q1'", "item 'd1'", "expected a number")),
-    "JSON with NaN": ("r.json", '{"q1": {"d1": NaN}}', ("r.json: the score of item 'd1' for query 'q1' is nan",)),
+    "JSON with NaN": ("r.json", '{"q1": {"d1": NaN}}', ("r.json: the score of item 'd1' for query 'q1' is NaN",)),
     "JSON without items": ("r.json", "{}", ("r.json: found no items",)),
     "JSON with a pair twice": ("r.json", '{"q1": {"d1": 1, "d1": 2}}', ("duplicate item 'd1'",)),
     "broken JSONL": (
@@ -237,7 +237,7 @@ EVALUATE = ["evaluate", "gold.qrels", "run.trec"]
         ([*EVALUATE, "--per-query", "scores.md"], ("'scores.md'", ".csv, .jsonl")),
         (["evaluate", "-", "-"], ("standard input was named twice",)),
         (["evaluate", "gold.qrels", "-", "run.trec", "-"], ("standard input was named twice",)),
-        ([*EVALUATE, "run.trec"], ("the run 'run.trec' was named twice",)),
+        ([*EVALUATE, "run.trec"], ("'run.trec'", "twice")),
         (["explain", "gold.qrels", "run.trec", "-m", "nddcg"], ("unknown measure 'nddcg'", "Did you mean ndcg")),
         (["list", "metrics", "ndgc"], ("unknown measure 'ndgc'", "Did you mean ndcg")),
         (["convert", "run.trec", "run.xls"], ("'run.xls'", "one of the suffixes")),

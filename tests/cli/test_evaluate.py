@@ -111,7 +111,9 @@ def test_reports_by_suffix(rankjury: Rankjury, folder: Path) -> None:
         ("run", "rr", 1.0, "2", "0"),
         ("run", "ndcg@10", NDCG, "2", "0"),
     ]
-    assert Path("r.md").read_text().splitlines() == [
+    answer, table = Path("r.md").read_text().split("\n\n", 1)
+    assert answer.startswith("run: rr 1.0000 ") and "\n" not in answer
+    assert table.splitlines() == [
         "| measure | run | n |",
         "|:--|--:|--:|",
         "| rr | 1.0000 | 2 |",
@@ -123,7 +125,8 @@ def test_markdown_lists_warnings_and_escapes(rankjury: Rankjury) -> None:
     put("a|b<c.trec", "q1 Q0 d1 1 2 t\n")
     rankjury("evaluate", "gold.qrels", "a|b<c.trec", "-m", "rr", "-o", "r.md")
     text = Path("r.md").read_text()
-    assert text.splitlines()[0] == "| measure | a&#124;b&lt;c | n |"
+    assert text.startswith("a&#124;b&lt;c: rr 0.500 ")
+    assert "\n\n| measure | a&#124;b&lt;c | n |\n" in text
     assert "- warning: a&#124;b&lt;c: 1 judged query is missing" in text
 
 

@@ -232,10 +232,10 @@ def test_attributes_of_other_queries(rankjury: Rankjury, tables: Path, ids: list
         assert f"{path}: {told}" in refused(rankjury, tables, "gold.parquet", "a.parquet", "-s", f"{path}:type")
 
 
-def test_attributes_that_are_lacking_or_too_many_are_warned_of(rankjury: Rankjury, tables: Path) -> None:
+def test_missing_and_unknown_ids_of_attributes_are_warned_of(rankjury: Rankjury, tables: Path) -> None:
     for name, ids in {"fewer.csv": range(2, QUERIES), "more.csv": range(QUERIES + 3)}.items():
         pl.DataFrame({"query_id": ids, "type": ["x" if query % 2 else "y" for query in ids]}).write_csv(name)
-        given = ("evaluate", "gold.parquet", "a.parquet", "-s", f"{name}:type")
+        given = ("evaluate", "gold.parquet", "a.parquet", "-s", f"{name}:type", "--full")
         expected, found = rankjury(*given, *OPTIONS), rankjury(*given, *IN_BLOCKS)
         assert found.code == 0 and found.warnings == expected.warnings
         assert any(name in warning for warning in found.warnings)
@@ -247,7 +247,7 @@ def test_a_full_temporary_folder(rankjury: Rankjury, tables: Path) -> None:
     with files_of_at_most(60_000):
         told = refused(rankjury, tables, "gold.parquet", "large.parquet")
     assert "temp: the temporary folder is too small: File too large after" in told
-    assert "expected room for about" in told and "--temp DIR" in told
+    assert "expected space for about" in told and "--temp DIR" in told
 
 
 @pytest.mark.parametrize("temp", ["nowhere", "a.parquet"])
@@ -259,8 +259,8 @@ def test_a_temporary_folder_that_is_none(rankjury: Rankjury, tables: Path, temp:
 @pytest.mark.parametrize(
     ("option", "told"),
     [
-        (("--memory", "much"), "the memory is given as 'much'; expected a size such as 2GB"),
-        (("--memory", "3MB"), "a memory of '3MB' is too small; expected at least 512 MB"),
+        (("--memory", "much"), "'much'; expected a size such as 2GB"),
+        (("--memory", "3MB"), "'3MB' is too small; expected at least 512 MB"),
         (("--quantiles", "x"), "--quantiles is 'x'; expected percentages such as 5,50,95"),
         (("--quantiles", "5,101"), "--quantiles is '5,101'"),
         (("--quantiles", ""), "--quantiles is ''"),

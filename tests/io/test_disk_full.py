@@ -83,13 +83,13 @@ def test_a_file_that_becomes_too_large_is_named_and_nothing_is_left(tmp_path: Pa
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
-@pytest.mark.parametrize("arguments", [["metrics"], ["evaluate", "gold.qrels", "run.trec", "-o", "full.json"]])
+@pytest.mark.parametrize("arguments", [["list", "metrics"], ["evaluate", "gold.qrels", "run.trec", "-o", "full.json"]])
 def test_a_full_device_is_exit_3(tmp_path: Path, arguments: list[str]) -> None:
     (tmp_path / "gold.qrels").write_text("q1 0 d1 1\n")
     (tmp_path / "run.trec").write_text("q1 Q0 d1 1 2 t\n")
     (tmp_path / "full.json").symlink_to("/dev/full")
-    with Path("/dev/full" if arguments == ["metrics"] else os.devnull).open("w") as out:
-        command = [sys.executable, "-m", "rankjury", *arguments, *(["-q"] if len(arguments) > 1 else [])]
+    with Path("/dev/full" if arguments[0] == "list" else os.devnull).open("w") as out:
+        command = [sys.executable, "-m", "rankjury", *arguments, *(["-q"] if arguments[0] == "evaluate" else [])]
         done = subprocess.run(command, cwd=tmp_path, stdout=out, stderr=subprocess.PIPE, text=True, timeout=120)
     assert done.returncode == 3 and done.stderr.count("\n") == 1
-    assert "No space left on device" in done.stderr and "full.json" * (len(arguments) > 1) in done.stderr
+    assert "No space left on device" in done.stderr and "full.json" * (arguments[0] == "evaluate") in done.stderr

@@ -57,7 +57,7 @@ _no_text, _no_numbers = pl.Series([], dtype=pl.String), pl.Series([], dtype=pl.F
         ({"query_id": ["q", None], "item_id": ["a", "b"], "score": [1.0, 2.0]}, "row 2 has no query_id"),
         ({"query_id": ["q", "q"], "item_id": ["a", "b"], "score": [None, 2.0]}, "row 1 has no score"),
         ({"query_id": ["q"], "item_id": ["a"], "score": ["1"]}, "score is of type String"),
-        ({"query_id": ["q"], "item_id": ["a"], "score": [float("nan")]}, "the score of item 'a' for query 'q' is nan"),
+        ({"query_id": ["q"], "item_id": ["a"], "score": [float("nan")]}, "the score of item 'a' for query 'q' is NaN"),
         ({"query_id": ["q"], "item_id": ["a"], "score": [float("-inf")]}, "is -inf"),
         ({"query_id": [1.5], "item_id": ["a"], "score": [1.0]}, "floating-point"),
         ({"a": [1], "b": [2]}, "found the columns a, b"),

@@ -3,6 +3,7 @@ and the files that come of it.
 """
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -122,7 +123,7 @@ class TestFaults:
             ("build = { m = 0 }", "build", "m is 0; expected"),
             ("search = { ef_serach = 3 }", "search", "unknown parameter 'ef_serach'. Did you mean ef_search?"),
             ("search = { ef_search = 'x' }", "search", "ef_search is 'x'; expected a whole number"),
-            ("open = { url = 'x' }", "open", "unknown parameter 'url'; expected no parameters"),
+            ("open = { url = 'x' }", "open", "unknown parameter 'url'; expected no"),
             ("metric = 'cos'", "metric", "unknown similarity 'cos'. Did you mean cosine"),
             ("dtype = 'int9'", "dtype", "unknown dtype 'int9'. Did you mean int8?"),
             ("depth = 0", "depth", "found 0, expected greater than or equal to 1"),
@@ -204,9 +205,11 @@ class TestFaults:
         with pytest.raises(UsageError, match=r"lab\.queries"):
             outcome_of(tmp_path, PLAN, index(), lab("model = 'wordllama'\n"))
 
-    def test_files_that_are_not_there(self, tmp_path: Path) -> None:
-        with pytest.raises(DataError, match=r"nothing\.npz \(plan\.toml:7, systems\.x\.path\): no such file"):
+    def test_missing_files(self, tmp_path: Path) -> None:
+        with pytest.raises(DataError, match="2 files are missing") as caught:
             outcome_of(tmp_path, PLAN, index().replace("vectors.npz:items'", "nothing.npz'\nids = 'a.txt'"))
+        for file, line, key in (("nothing.npz", 7, "path"), ("a.txt", 8, "ids")):
+            assert re.search(rf"{file}: no such file \(.*plan\.toml:{line}, systems\.x\.{key}\)", str(caught.value))
 
     def test_vectors_of_another_width(self, tmp_path: Path) -> None:
         put(with_lab(tmp_path), short__npz={"ids": np.array(QUERY_IDS), "vectors": QUERIES[:, :4]})
