@@ -81,8 +81,8 @@ def _app_of(*commands: str) -> typer.Typer:
         name="rankjury",
         cls=CommandGroup,
         help="The verdict on your ranking: how good it is, whether it is better, where it fails, whether it may ship."
-        "\n\nStart with: rankjury demo · rankjury init, then rankjury run · rankjury evaluate QRELS RUN · "
-        "rankjury compare QRELS OLD NEW",
+        "\n\nStart with one of these:\n\n\b\n  rankjury demo\n  rankjury init, then rankjury run\n"
+        "  rankjury evaluate QRELS RUN\n  rankjury compare QRELS OLD NEW",
         no_args_is_help=True,
         add_completion=True,
         pretty_exceptions_enable=False,

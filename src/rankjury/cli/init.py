@@ -31,7 +31,7 @@ EPILOG = (
     "  reference, papers        models compared with a reference model\n\n"
     "  index, fashion           vector indexes: quality, recall, latency\n\n"
     "  keywords, driving        items that have all keywords of a query\n\n"
-    "  recommenders, movielens  models, tested on later interactions"
+    "  recommenders, movielens  models tested on later interactions"
 )
 _SHOWN = 5
 _WIDTH = 80

@@ -87,9 +87,9 @@ def keywords_command(
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Find the keywords that texts mean.
+    """Map texts to keywords of an annotated vocabulary.
 
-    Maps texts to the keywords of an annotated vocabulary, and shows the words that matched each keyword.
+    Shows the words that matched each keyword.
     """
     check_standard_input([path for path in (vocabulary, file, check, synonyms) if path])
     if check is not None and (texts or file):

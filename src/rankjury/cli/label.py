@@ -88,7 +88,7 @@ def label_command(
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Grade how well items match queries, by their words.
+    """Label query-item pairs with grades, by rules.
 
     Compares category, attributes and brand of each query with the fields of each item.
     """

@@ -66,7 +66,7 @@ def dates(log: Log, settings: Mapping[str, Any]) -> SplitResult:
         "days": Param(0.0, "length of each window in days; 0: by share", min=0),
         "train": Param(
             "expanding",
-            "whether training begins with the log (expanding) or moves with the window (sliding)",
+            "training from the start of the log (expanding), or from a start that moves with the window (sliding)",
             choices=("expanding", "sliding"),
         ),
     },

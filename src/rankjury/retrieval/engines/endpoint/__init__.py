@@ -94,7 +94,7 @@ class Endpoint(Engine):
         "method": Param("POST", "POST, or GET without a body", choices=("POST", "GET")),
         "body": Param("", f"JSON with {{vector}} or {{text}}, {{k}} and {{filter}}; default: {_DEFAULT_BODY}"),
         "headers": Param(
-            "", "request headers; env:NAME reads a variable: Authorization=Bearer env:MY_TOKEN, X-Key=env:MY_KEY"
+            "", "request headers, from environment variables: Authorization=Bearer env:MY_TOKEN, X-Key=env:MY_KEY"
         ),
         "results": Param("results", "the path to the list in the response: hits.hits; empty: the response is the list"),
         "id": Param("id", "the path to the id in a result: _id"),
