@@ -169,7 +169,7 @@ def test_files_that_differ(tmp_path: Path, kind: str, columns: dict[str, Any], f
         ("query_id", None, "row 5 has no query_id; expected no nulls"),
         ("item_id", None, "row 5 has no item_id; expected no nulls"),
         ("score", None, "row 5 has no score; expected no nulls"),
-        ("score", float("nan"), r"the score of item 'x' for query 'a' is nan \(row 5\)"),
+        ("score", float("nan"), r"the score of item 'x' for query 'a' is NaN \(row 5\)"),
         ("score", float("-inf"), r"is -inf \(row 5\)"),
     ],
 )

@@ -93,7 +93,7 @@ def test_whole_numbers_will_do() -> None:
     ("change", "message"),
     [
         (lambda: np.save("scores.npy", np.where(SCORES == 9, np.nan, SCORES)),
-         r"scores\.npy: the score of item 'i00' for user 'u01' is nan \(1 such value\); expected finite scores"),
+         r"scores\.npy: the score of item 'i00' for user 'u01' is NaN \(1 such value\); expected finite scores"),
         (lambda: np.save("scores.npy", np.where(SCORES > 9, np.inf, SCORES)),
          r"item 'nothing' for user 'u01' is inf \(2 such values\)"),
         (lambda: np.save("scores.npy", SCORES[:2]),
@@ -128,7 +128,7 @@ def test_settings_that_are_missing() -> None:
         read("scores")
     with pytest.raises(UsageError, match="has no ids of users; expected users = FILE, one id per line"):
         read("scores", path="scores.npy")
-    with pytest.raises(UsageError, match="item_factors is not given"):
+    with pytest.raises(UsageError, match="item_factors is missing; expected item_factors = FILE"):
         np.savez("f.npz", user=SCORES, user_ids=np.array(USERS))
         read("factors", user_factors="f.npz:user")
 

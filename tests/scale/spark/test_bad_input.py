@@ -1,4 +1,4 @@
-"""What is wrong with tables on Spark is told as elsewhere: in one line, with the file, and without Java's stack."""
+"""What is wrong with tables on Spark is reported as elsewhere: in one line, with the file, and without Java's stack."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -43,12 +43,12 @@ def second(rows: pl.DataFrame) -> None:
     rows.write_parquet("run/2.parquet")
 
 
-def test_a_row_without_a_score_is_told_with_its_file(spark: "SparkSession", rankjury: Rankjury, folder: Path) -> None:
+def test_a_row_without_a_score_names_its_file(spark: "SparkSession", rankjury: Rankjury, folder: Path) -> None:
     second(REST.with_columns(score=pl.when(pl.col("query_id") == 8).then(float("nan")).otherwise("score")))
     outcome = rankjury("evaluate", "gold.parquet", by_spark(folder, "run"), *ON_SPARK)
-    check_failure(outcome, 3, f"error: {folder}/run/2.parquet: the score of item ", " for query 8 is nan; expected a")
+    check_failure(outcome, 3, f"error: {folder}/run/2.parquet: the score of item ", " for query 8 is NaN; expected a")
     read_here = rankjury("evaluate", "gold.parquet", "run", *ON_SPARK)
-    check_failure(read_here, 3, f"error: {folder}/run/2.parquet: the score of item ", " for query 8 is nan (")
+    check_failure(read_here, 3, f"error: {folder}/run/2.parquet: the score of item ", " for query 8 is NaN (")
 
 
 def test_pairs_that_stand_in_two_files(spark: "SparkSession", rankjury: Rankjury, folder: Path) -> None:
@@ -127,7 +127,7 @@ def test_rows_that_lack_something() -> None:
         check_rows("run", query_id=[None], item_id=["d"], score=[1.0])
     with pytest.raises(DataError, match=r"a row has no my_item_id \(my_query_id 2, my_score 0.5\)"):
         check_rows("run", query_id=[1, 2], item_id=["d", None], score=[1.0, 0.5])
-    with pytest.raises(DataError, match="the my_grade of item 2 for query 1 is None; expected a finite grade"):
+    with pytest.raises(DataError, match="the my_grade of item 2 for query 1 is missing; expected a finite grade"):
         check_rows("gold", query_id=[1], item_id=[2], grade=[None])
     with pytest.raises(DataError, match="the my_rank of item 2 for query 1 is -inf; expected a finite rank"):
         check_rows("run", query_id=[1], item_id=[2], rank=[float("-inf")])

@@ -205,8 +205,9 @@ def _check_matrix(values: NDArray[Any], users: pl.Series, items: pl.Series, wher
     bad = np.isnan(values) | np.isposinf(values)
     if bad.any():
         row, column = divmod(int(np.argmax(bad)), values.shape[1])
+        shown = "NaN" if np.isnan(values[row, column]) else values[row, column]
         raise DataError(
-            f"the score of item {items[column]!r} for user {users[row]!r} is {values[row, column]} "
+            f"the score of item {items[column]!r} for user {users[row]!r} is {shown} "
             f"({plural(int(bad.sum()), 'such value', 'such values')})",
             where=where,
             expected="finite scores, or −∞ for items that cannot be recommended",

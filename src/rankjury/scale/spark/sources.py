@@ -215,11 +215,12 @@ class PackRows:
             if name in (QUERY, ITEM):
                 known = ", ".join(f"{column} {row[name]!r}" for name, column in self.names if row[name] is not None)
                 raise DataError(f"a row has no {column} ({known})", where=self.where, expected="an id in every row")
+            shown = "missing" if row[name] is None else "NaN" if row[name] != row[name] else row[name]
             raise DataError(
-                f"the {column} of item {row[ITEM]!r} for query {row[QUERY]!r} is {row[name]}",
+                f"the {column} of item {row[ITEM]!r} for query {row[QUERY]!r} is {shown}",
                 where=self.where,
                 expected=f"a finite {name} in every row",
-                hint="Drop such rows, or give those items the lowest score.",
+                hint=f"Drop such rows, or give those items the lowest {name}.",
             )
 
     def _pieces(self, rows: pl.DataFrame) -> Any:
