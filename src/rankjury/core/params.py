@@ -39,7 +39,7 @@ def resolve_params(known: Mapping[str, Param], params: Params | None, what: str)
     for name, value in values.items():
         if name not in known:
             if not known:
-                raise UsageError(f"unknown {what} {name!r}", expected=f"no {what}s: it has none")
+                raise UsageError(f"unknown {what} {name!r}", expected="no parameters")
             raise UnknownName(what, name, known)
         _check(name, value, known[name])
     return {name: values.get(name, param.default) for name, param in known.items()}

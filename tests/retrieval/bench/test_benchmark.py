@@ -471,7 +471,7 @@ class TestClosed:
         assert (watched.opened, watched.open_now) == (1, 0)
 
     def test_when_it_is_given_a_wrong_parameter(self, watched: type[Watched]) -> None:
-        with pytest.raises(UsageError, match="build parameter 'm' is not known"):
+        with pytest.raises(UsageError, match="unknown build parameter 'm'"):
             bench_of("watched").build({"m": 3})
         assert (watched.opened, watched.open_now) == (1, 0)
 

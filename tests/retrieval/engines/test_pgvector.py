@@ -178,14 +178,14 @@ def test_another_connection_for_another_thread(server: EmbeddedServer) -> None:
         engine.search(QUERIES, K)
 
 
-def test_what_pgvector_cannot_do_is_said_before(server: EmbeddedServer) -> None:
+def test_unsupported_requests_are_refused_before_the_server_is_asked(server: EmbeddedServer) -> None:
     wide = np.ones((3, 2001), np.float32)
     with Pgvector() as engine:
         with pytest.raises(UsageError, match="at most 2,000"):
             engine.build(wide, IDS[:3])
         with pytest.raises(UsageError, match="at least twice m"):
             engine.build(CORPUS, IDS, {"m": 50})
-        with pytest.raises(DataError, match="halfvec cannot hold"):
+        with pytest.raises(DataError, match=r"vector 0 .*halfvec.*Use type vector"):
             engine.build(np.full((3, 4), 1e6, np.float32), IDS[:3], {"type": "halfvec"})
         engine.build(wide, IDS[:3], {"type": "halfvec"})
         engine.build(CORPUS, IDS, {"index": "ivfflat", "lists": 5})
@@ -370,7 +370,7 @@ def test_a_condition_that_is_not_one_is_refused(models: Any, where: str) -> None
 
 
 def test_a_condition_needs_a_table(users: Any) -> None:
-    with pytest.raises(UsageError, match="but not table"):
+    with pytest.raises(UsageError, match="where is set without table"):
         Pgvector(settings={"dsn": dsn_of(users), "where": "true"})
 
 
@@ -451,7 +451,7 @@ def test_secrets_stay_secret(users: Any) -> None:
     with pytest.raises(UsageError, match="cannot be read") as unread:
         Pgvector(settings={"dsn": "hush and nonsense"})
     assert "hush" not in str(unread.value)
-    with pytest.raises(UsageError, match="no dsn"):
+    with pytest.raises(UsageError, match=r"table .*without dsn"):
         Pgvector(settings={"table": "items"})
 
 

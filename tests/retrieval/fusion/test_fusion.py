@@ -300,7 +300,7 @@ def test_an_unknown_name_lists_all() -> None:
 
 
 def test_one_weight_for_each_ranking() -> None:
-    with pytest.raises(UsageError, match="2 weights for 1 rankings; expected one weight a ranking"):
+    with pytest.raises(UsageError, match="2 weights for 1 ranking; expected one weight"):
         of_q(Fusion(weights=(1, 2)), X)
 
 

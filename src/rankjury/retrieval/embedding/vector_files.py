@@ -91,7 +91,8 @@ def open_row_cache(folder: Path, settings: Mapping[str, Any]) -> Iterator[RowCac
         raise _cannot(error, folder) from error
     with opened as file:
         if lock_file(file.fileno()) is False:
-            raise UsageError("another process is writing the same output", where=str(folder))
+            hint = "Wait for it to end, or choose another output with -o."
+            raise UsageError("another process is writing the same output", where=str(folder), hint=hint)
         try:
             if not resumed:
                 file.truncate(0)

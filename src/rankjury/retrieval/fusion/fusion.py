@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rankjury.core.registry import Registry
+from rankjury.core.text import plural
 from rankjury.core.types import Floats, Ints, segments_within
 from rankjury.core.validation import check_arguments, check_fields
 from rankjury.errors import UnknownName, UsageError, shorten
@@ -165,7 +166,7 @@ class Fusion:
         if self.weights is None:
             return (1.0,) * rankings
         if len(self.weights) != rankings:
-            found = f"{len(self.weights)} weights for {rankings} rankings"
+            found = f"{plural(len(self.weights), 'weight', 'weights')} for {plural(rankings, 'ranking', 'rankings')}"
             raise UsageError(found, where=str(self), expected="one weight per ranking")
         return self.weights
 

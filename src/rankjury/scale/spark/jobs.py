@@ -60,7 +60,7 @@ def check_release(of_driver: str) -> None:
     """Refuse executors of another release, whose digits may differ."""
     if of_driver != __version__:
         raise DataError(
-            f"the executors have rankjury {__version__}, but the driver {of_driver}",
+            f"the executors have rankjury {__version__}, but the driver has {of_driver}",
             expected="the same release everywhere",
         )
 

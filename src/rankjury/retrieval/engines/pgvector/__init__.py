@@ -95,9 +95,9 @@ class Pgvector(Engine):
         dsn = str(self.settings["dsn"])
         self._existing = bool(self.settings["table"])
         if self._existing and not dsn:
-            raise UsageError("table is set, but not dsn", expected="the dsn of its database")
+            raise UsageError("table is set without dsn", expected="the dsn of its database")
         if self.settings["where"] and not self._existing:
-            raise UsageError("where is set, but not table", expected="the table that it filters")
+            raise UsageError("where is set without table", expected="the table that it filters")
         if not dsn:
             find_package()
         self._address = DatabaseAddress(dsn) if dsn else None
