@@ -264,11 +264,11 @@ def test_a_folder_of_rankjury_split_is_a_split(log: Log, task: Task, tmp_path: P
         rankjury.held_out(tmp_path / "split", kind="random")
 
 
-def test_what_is_to_be_known_is_told_with_the_scores(log: Log) -> None:
+def test_scores_carry_the_warnings_of_the_task(log: Log) -> None:
     task = rankjury.held_out(log, sampled=3)
     ranking = rankjury.recommend(task, "popularity", k=5)
     told = list(map(str, rankjury.evaluate(task.gold, ranking, ["ndcg@5"]).warnings))
-    assert any("candidates are 3 drawn items" in one for one in told)
+    assert any("candidates are 3 sampled items" in one for one in told)
     assert set(task.notes()) <= set(told)
 
 

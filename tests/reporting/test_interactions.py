@@ -277,16 +277,16 @@ class TestBelowChance:
             report = with_estimates(report, name, {"ndcg@5": replace(report.estimates[name]["ndcg@5"], mean=mean)})
         return list(below_chance(report, "ndcg@5"))
 
-    def test_what_ranks_below_a_random_order_is_named_with_both_figures(self, report: Report) -> None:
+    def test_a_system_below_a_random_order_is_named_with_both_values(self, report: Report) -> None:
         notes = self.told(report, content=0.0213, random=0.0529)
-        assert len([note for note in notes if "chance" in note]) == 1
+        assert len([note for note in notes if "random order" in note]) == 1
         assert notes[0].startswith("content ") and "0.0213" in notes[0] and "0.0529" in notes[0]
 
     def test_equal_is_no_better(self, report: Report) -> None:
         assert self.told(report, content=0.05, random=0.05)[0].startswith("content is not better than a random order")
 
-    def test_nothing_is_said_of_what_is_above(self, report: Report) -> None:
-        assert not any("chance" in note for note in self.told(report, content=0.06, random=0.05))
+    def test_no_warning_above_a_random_order(self, report: Report) -> None:
+        assert not any("random order" in note for note in self.told(report, content=0.06, random=0.05))
 
     def test_an_expectation_is_a_random_order_too(self, report: Report) -> None:
         """The kind of system that scores by its exact expectation."""
@@ -294,24 +294,24 @@ class TestBelowChance:
         unnamed = with_only(report, SystemFacts, facts)
         expected = replace(unnamed.systems["random"], random=True)
         named = replace(unnamed, systems={**unnamed.systems, "random": expected})
-        assert any("chance" in note for note in self.told(named, content=0.01, random=0.05))
-        assert not any("chance" in note for note in self.told(unnamed, content=0.01, random=0.05))
+        assert any("random order" in note for note in self.told(named, content=0.01, random=0.05))
+        assert not any("random order" in note for note in self.told(unnamed, content=0.01, random=0.05))
 
-    def test_without_a_random_order_chance_is_not_known(self) -> None:
+    def test_no_warning_without_a_random_order(self) -> None:
         report = recommended("popularity", "content").only(HEADLINE)
-        assert not any("chance" in note for note in below_chance(report, "ndcg@5"))
+        assert not any("random order" in note for note in below_chance(report, "ndcg@5"))
 
-    def test_who_is_not_better_than_popularity_is_named(self, report: Report) -> None:
+    def test_systems_not_better_than_popularity_are_named(self, report: Report) -> None:
         """Not the random order, of which nobody expects it."""
         (note,) = [note for note in below_chance(report, "ndcg@5") if "popularity" in note and "not shown" in note]
         assert "recent" in note and "ndcg@5" in note and "random" not in note
 
-    def test_a_gain_that_is_shown_is_not_held_against_a_system(self, report: Report) -> None:
+    def test_no_warning_where_a_gain_is_shown(self, report: Report) -> None:
         won = [replace(one, mean=one.baseline_mean + 0.2, p_holm=0.001) for one in report.comparisons]
         notes = list(below_chance(replace(report, comparisons=tuple(won)), "ndcg@5"))
         assert not any("not shown" in note for note in notes)
 
-    def test_who_is_worse_is_told_apart(self, report: Report) -> None:
+    def test_worse_systems_are_distinguished_from_undecided_ones(self, report: Report) -> None:
         found = [note for note in below_chance(report, "ndcg@5") if "popularity" in note]
         assert found == [
             "worse than popularity on ndcg@5: content",

@@ -125,10 +125,9 @@ class TestPlanner:
         hint = the_only(self.proof(used=False, plan="Limit > Seq Scan on items", held=True), "index_used")
         assert "did not use the index (plan: Limit > Seq Scan on items)" in hint.text and hint.value == 0
 
-    def test_it_had_to_be_held_to_it(self) -> None:
-        assert (
-            "made to use the index" in the_only(self.proof(used=True, plan="Index Scan", held=True), "index_used").text
-        )
+    def test_the_index_was_forced(self) -> None:
+        hint = the_only(self.proof(used=True, plan="Index Scan", held=True), "index_used")
+        assert "forced to use the index (plan: Index Scan)" in hint.text and hint.value == 1
 
     def test_the_index_was_used(self) -> None:
         assert self.proof(used=True, plan="Index Scan", held=False) == []
@@ -143,7 +142,7 @@ class TestLoss:
     def test_the_embedding_is_to_blame(self) -> None:
         hint = the_only(self.of(0.625, 0.620, [-0.01, 0.02]), "exact_search")
         assert hint.value == 0.625
-        assert "of the 0.380 that ndcg@10 lacks, 0.375 is the embedding's (0.625 with exact search too)" in hint.text
+        assert "of the 0.380 missing in ndcg@10, the embedding loses 0.375 (0.625 with exact search too)" in hint.text
         assert "and the index 0.005" in hint.text and "not the index" in hint.text
 
     def test_the_index_is_to_blame(self) -> None:
@@ -204,7 +203,7 @@ class TestDrift:
         assert hint.value > 0.1
         assert hint.text.startswith("score drift: top3 mean moved by +") and "allowed ±5 %" in hint.text
         assert "no declared change; check that model, version and chunking are unchanged" in hint.text
-        assert "lengths are as before (mean length 1.000 → 1.000)" in hint.text
+        assert "lengths are unchanged (mean length 1.000 → 1.000)" in hint.text
 
     @pytest.mark.parametrize(
         ("old", "new", "told"),
@@ -267,7 +266,7 @@ class TestFailures:
     def test_without_an_answer(self) -> None:
         failures = {"failures": [{"query": "q1", "why": "timed out"}]}
         hint = the_only(hints({"failed": 2, "facts": failures}), "failed_queries")
-        assert hint.value == 2 and hint.text == "2 queries brought no answer and count as found nothing: timed out"
+        assert hint.value == 2 and hint.text.startswith("2 queries ") and hint.text.endswith(": timed out")
 
     def test_while_timed(self) -> None:
         refused = latency(failed=3, messages=[{"message": "refused", "count": 3}])

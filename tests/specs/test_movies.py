@@ -287,15 +287,26 @@ def broken(change: str) -> list[dict[str, Any]]:
 
 
 class TestConstraints:
-    @pytest.mark.parametrize("change", ["short", "long", "itself", "twice", "stranger", "entry twice"])
-    def test_broken_ones_stop_it(self, change: str, tmp_path: Path) -> None:
+    @pytest.mark.parametrize(
+        ("change", "fact"),
+        [
+            ("short", "4 items, expected exactly 5"),
+            ("long", "6 items, expected exactly 5"),
+            ("itself", "at 3"),
+            ("twice", "2 times"),
+            ("stranger", "tt0000000"),
+            ("entry twice", "entry 51"),
+        ],
+    )
+    def test_a_violation_stops_it(self, change: str, fact: str, tmp_path: Path) -> None:
         entries = broken(change)
         fields = [name for name in entries[0] if name != "movie_id"]
         assert slow.violations(sample().entries, fields, 5) == []
         assert len(slow.violations(entries, fields, 5)) == 1
-        with pytest.raises(DataError, match="1 violation of what must hold") as caught:
+        with pytest.raises(DataError, match=r"gold\.json .*: 1 violation of the rules") as caught:
             execute_plan(read_plan(sample().write(tmp_path, entries)))
-        assert len(caught.value.details) == 1 and entries[3]["movie_id"] in caught.value.details[0]
+        (detail,) = caught.value.details
+        assert entries[3]["movie_id"] in detail and fact in detail
 
     def test_a_movie_without_a_vector_stops_it(self, tmp_path: Path) -> None:
         world = deepcopy(sample())

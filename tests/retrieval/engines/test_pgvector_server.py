@@ -198,6 +198,6 @@ def test_root_opens_no_folder(folder: Path, monkeypatch: pytest.MonkeyPatch) -> 
         assert engine.search(CORPUS[:1], 1).items.tolist() == [[0]]
         root = engine._server.home.root
         assert root.parent == Path(tempfile.gettempdir()).resolve() and (root / "programs").is_dir()
-        assert any("temporary files" in note for note in engine.metadata()["notes"])
+        assert any("temporary folder" in note for note in engine.metadata()["notes"])
     assert {place: stat.S_IMODE(place.stat().st_mode) for place in places} == before
     assert not root.exists()
