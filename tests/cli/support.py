@@ -59,6 +59,12 @@ def check_screen(outcome: Outcome, lines: int = 60, width: int = 80) -> None:
     assert sum(max(1, -(-len(line) // width)) for line in shown) <= lines, "\n".join(shown)
 
 
+def help_examples(text: str) -> list[str]:
+    """Return the commands that a help text shows below "Examples:", each as one line, as a shell reads it."""
+    shown = text.partition("Examples:")[2].replace(" \\\n", " ").splitlines()
+    return [" ".join(line.split()) for line in shown if line.startswith("    rankjury ")]
+
+
 def tables_of(out: str) -> str:
     """What is printed under the sentences that a report begins with."""
     return out.partition("\n\n")[2]

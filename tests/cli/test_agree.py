@@ -17,7 +17,7 @@ from scipy import stats
 from rankjury.retrieval.agreement import stats as agreement_stats
 from tests.cli.conftest import Rankjury
 from tests.cli.made import tree
-from tests.cli.support import Outcome, check_failure, check_screen, check_width, put, report_of
+from tests.cli.support import Outcome, check_failure, check_screen, check_width, help_examples, put, report_of
 from tests.cli.terminal import in_terminal
 
 COUNT = 40
@@ -666,16 +666,14 @@ def test_in_a_terminal(folder: Path) -> None:
         assert ("…" in text) == (not given)
 
 
-def test_help_teaches(rankjury: Rankjury) -> None:
-    """Its examples work."""
+def test_examples_of_help_work(rankjury: Rankjury) -> None:
     for name, space in (("ada", "ref"), ("base", "base"), ("tuned", "tuned")):
         np.save(f"{name}.npy", np.tile(SPACES[space], (13, 1)) + np.random.default_rng(1).normal(size=(520, 1)))
     put_npz("reference.npz", SPACES["ref"])
     put_npz("candidate.npz", np.tile(SPACES["base"], (1, 30)))
     put_run("exact.trec", "ref")
     put_run("index.trec", "base")
-    text = rankjury("agree", "--help").out
-    examples = re.findall(r"\n\n +(rankjury agree [^\n]+(?:\n +[^\n]+)*)", text)
+    examples = help_examples(rankjury("agree", "--help").out)
     assert len(examples) == 3
     for example in examples:
         arguments = example.replace("10,100", "10,20").split()[1:]
