@@ -298,7 +298,8 @@ def test_everything_fits_80_columns(rankjury: Rankjury, systems: int, name: str,
     out = rankjury(*GATE, "g.qrels", "old.trec", *runs, "-b", "old").out
     check_width(out)
     assert [out.count(word) for word in ("FAIL", "UNSURE", "PASS")] == [systems] * 3, out
-    assert out.count("0.708 [0.") == 2 * systems and out.count("0.95") == systems
+    assert out.count("0.708 [0.") == 2 * systems
+    assert out.count("0.95") in (1, systems), "the limit: in each row, or once above the rows of its systems"
 
 
 def test_quiet_leaves_the_same_result(rankjury: Rankjury) -> None:
