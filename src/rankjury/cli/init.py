@@ -1,7 +1,7 @@
 """rankjury init: a plan to start from."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from os.path import exists
+from os.path import exists, isdir
 from pathlib import Path
 from shlex import quote
 from textwrap import wrap
@@ -93,13 +93,13 @@ def _look(data: Path | None, plan_folder: Path) -> "tuple[FolderContents, Path]"
     from rankjury.plan.folder_scan import FolderContents, scan_folder
 
     if data is not None:
-        if not data.is_dir():
-            fault = "found a file" if data.exists() else "no such folder"
+        if not isdir(data):
+            fault = "found a file" if exists(data) else "no such folder"
             raise DataError(fault, where=str(data), expected="a folder with gold, runs or vectors")
         return scan_folder(data, plan_folder), data
-    found = scan_folder(plan_folder) if plan_folder.is_dir() else FolderContents()
+    found = scan_folder(plan_folder) if isdir(plan_folder) else FolderContents()
     here = Path()
-    if not found.anything and not (plan_folder.is_dir() and plan_folder.samefile(here)):
+    if not found.anything and not (isdir(plan_folder) and plan_folder.samefile(here)):
         elsewhere = scan_folder(here, plan_folder)
         if elsewhere.anything:
             return elsewhere, here

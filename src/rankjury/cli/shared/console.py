@@ -37,7 +37,7 @@ def files_in_folder(*names: str) -> Callable[[Any], Any]:
     def replace_folders(given: Any) -> Any:
         files: list[Path] = []
         for path in [given] if isinstance(given, Path) else given or ():
-            if path.suffix or (path.exists() and not path.is_dir()):
+            if path.suffix or (os.path.exists(path) and not os.path.isdir(path)):
                 files.append(path)
             else:
                 _folders.add(path)
@@ -58,7 +58,7 @@ def remove_empty_folders() -> None:
 
 def check_folder(path: Path, *, folder: bool = False) -> None:
     """Refuse an output that cannot be written, such as in a missing folder, before anything is computed."""
-    if path.parent in _folders and not path.parent.exists():
+    if path.parent in _folders and not os.path.exists(path.parent):
         from rankjury.io.atomic import make_folder
 
         make_folder(path.parent)
