@@ -82,7 +82,7 @@ def list_command(
     """List metrics, dialects, engines, models, formats, vectors."""
     chosen = _topic_of(topic)
     if output is not None and chosen != "schema":
-        raise UsageError("-o is for rankjury list schema", expected="to do without it")
+        raise UsageError("-o is for rankjury list schema", hint="Omit it.")
     if chosen == "vectors":
         _list_vectors(names or ["."], as_json=as_json)
         return

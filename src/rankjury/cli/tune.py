@@ -133,4 +133,4 @@ def _refuse(options: FusionOptions | ModelOptions, purpose: str) -> None:
     """Refuse options that would have no effect."""
     for option in fields(options):
         if getattr(options, option.name) != option.default:
-            raise UsageError(f"--{option.name} is for {purpose}", expected="to do without it")
+            raise UsageError(f"--{option.name.replace('_', '-')} is for {purpose}", hint="Omit it.")
