@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import typer
 
-from rankjury.cli.shared.commands import CommandGroup, PanelCommand
+from rankjury.cli.shared.commands import CommandGroup, PanelCommand, parser_error
 from rankjury.cli.shared.console import remove_empty_folders
 from rankjury.core import signals
 from rankjury.core.text import visible
@@ -128,11 +128,11 @@ def main() -> None:
             app = globals().get("app") or _app_of(*called)
             ended = app(arguments, prog_name="rankjury", standalone_mode=False)
     except RankjuryError as error:
-        lines = [visible(_mask_urls(line), one_line=True) for line in error.lines()]
-        _fail("\n  ".join([f"error: {lines[0]}", *lines[1:]]), error.exit_code, debug)
+        _fail(_format(error), error.exit_code, debug)
     except _PARSER_ERROR as error:
-        message = visible(shorten(error.format_message(), _LONGEST_MESSAGE), one_line=True)
-        error.format_message = lambda: message  # show() prints it below the usage line
+        if not error.format_message().startswith("Usage: "):  # the help, where a command was given no argument
+            refused = parser_error(error)
+            _fail(_format(refused), refused.exit_code, debug)
         error.show()
         sys.exit(error.exit_code)
     except (KeyboardInterrupt, typer.Abort):
@@ -252,6 +252,11 @@ def _drop_unusable_threads() -> None:
         del os.environ[name]
         shown = ascii(given[:40])
         print(f"warning: {name} is {shown} and ignored; expected a number from 1 to {_MOST_THREADS}", file=sys.stderr)
+
+
+def _format(error: RankjuryError) -> str:
+    lines = [visible(_mask_urls(line), one_line=True) for line in error.lines()]
+    return "\n  ".join([f"error: {lines[0]}", *lines[1:]])
 
 
 def _mask_urls(message: str) -> str:

@@ -13,7 +13,9 @@ import zipfile
 import zlib
 from contextlib import suppress
 from dataclasses import dataclass
+from difflib import get_close_matches
 from functools import cached_property
+from itertools import islice
 from pathlib import Path
 from typing import BinaryIO, Literal
 
@@ -127,6 +129,8 @@ _OTHER_PACKINGS = {b"BZh": "bzip2", b"\xfd7zXZ": "xz", b"PK\x03\x04": "zip"}
 _UTF_16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 _PICKLE_SUFFIXES = dict.fromkeys((".pkl", ".pickle", ".joblib"), "pickle") | dict.fromkeys((".pt", ".pth"), "torch")
 _HEAD_BYTES = 1 << 16
+_MOST_NAMES = 10_000
+"""Files of a folder that are compared with the name of a missing file: in a larger one that would take seconds."""
 
 
 def plain_suffix(name: str) -> str:
@@ -160,7 +164,7 @@ class Source:
             if path.is_dir():
                 raise DataError("found a folder", where=where, expected="a file")
             if not path.exists():
-                raise DataError("no such file", where=where, hint="Check the path. Use - for standard input.")
+                raise DataError("no such file", where=where, hint=_nearest_file(path))
             source = cls(where, path, None if path.is_file() else path.read_bytes())
             if not (path.stat().st_size if source.data is None else source.data):
                 raise DataError("the file is empty", where=where, expected="at least one line")
@@ -276,7 +280,7 @@ class Source:
                 start = zlib.decompressobj(_GZIP).decompress(start, _HEAD_BYTES)
             except zlib.error as error:
                 raise self.damaged(error) from error
-        if start[:2] in _UTF_16_MARKS:
+        if start[:2] in _UTF_16_MARKS or start.startswith(b"PK\x03\x04"):
             raise self.undecodable()
         return start.decode("utf-8-sig", errors="replace")
 
@@ -335,7 +339,10 @@ class Source:
         packed = next((name for magic, name in _OTHER_PACKINGS.items() if data.startswith(magic)), None)
         if packed:
             found, expected = f"the file is compressed with {packed}", "plain text, .gz or .zst"
-            return DataError(found, where=self.name, expected=expected, hint="Decompress it.")
+            hint = "Decompress it."
+            if packed == "zip" and b"xl/workbook.xml" in data:
+                found, expected, hint = "this is an Excel file", "CSV", "Save the sheet as CSV."
+            return DataError(found, where=self.name, expected=expected, hint=hint)
         fault, where = "found bytes that are not UTF-8 text", self.name
         if data[:2] in _UTF_16_MARKS:
             fault = "the text is UTF-16"
@@ -346,6 +353,16 @@ class Source:
                 line = data.count(b"\n", 0, error.start) + 1
                 where = f"{self.name}:{line}"
         return DataError(fault, where=where, expected="UTF-8", hint="Convert it, for example with iconv -t utf-8.")
+
+
+def _nearest_file(path: Path) -> str:
+    """Return the hint for a path that does not exist: the file of that folder with the most similar name."""
+    folder = path.parent
+    if not folder.is_dir():
+        return f"The folder {folder} does not exist either."
+    names = [entry.name for entry in islice(folder.iterdir(), _MOST_NAMES) if entry.is_file()]
+    near = get_close_matches(path.name, names, n=1, cutoff=0.75)
+    return f"Did you mean {folder / near[0]}?" if near else "Check the path."
 
 
 def separator_of(header: str) -> str | None:

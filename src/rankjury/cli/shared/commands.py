@@ -73,6 +73,11 @@ _OTHER_OPTIONS = {
     **dict.fromkeys(("--silent",), "--quiet"),
 }
 """Words that people type for an option of another name, and that option."""
+_OPTIONS_ELSEWHERE = {
+    "--baseline": "rankjury compare compares with a baseline.",
+    **dict.fromkeys(("--target", "--targets", "--fail-under"), "rankjury gate checks targets."),
+}
+"""Options that people expect of a command, and the command that has them."""
 
 
 class PanelCommand(TyperCommand):
@@ -121,20 +126,6 @@ class PanelCommand(TyperCommand):
                 twin.add_to_parser(parser, ctx)
         return parser
 
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Parse the arguments; an unknown option is an error that names the nearest one."""
-        try:
-            return super().parse_args(ctx, args)
-        except Exception as error:
-            word = getattr(error, "option_name", None)
-            if word is None or type(error).__name__ != "NoSuchOption":
-                raise
-            known = [name for param in self.get_params(ctx) for name in (*param.opts, *param.secondary_opts)]
-            named = [_OTHER_OPTIONS[word]] if _OTHER_OPTIONS.get(word) in known else []
-            near = named or get_close_matches(word, [name for name in known if name.startswith("--")], n=2, cutoff=0.7)
-            hint = f"Did you mean {' or '.join(near)}?" if near else f"{ctx.command_path} --help lists the options."
-            raise UsageError(f"unknown option {shorten(word)} of {ctx.command_path}", hint=hint) from None
-
 
 class CommandGroup(TyperGroup):
     """The commands with a panel of the help for each group, and suggestions for unknown ones."""
@@ -174,3 +165,28 @@ def unknown_command(word: str, known: Iterable[str]) -> UsageError:
     suggested = f"Did you mean {' or '.join(f'rankjury {command}' for command in near)}?" if near else ""
     note = _NOTES.get(name, "" if near else "rankjury --help lists the commands.")
     return UsageError(f"unknown command {shorten(word, quoted=True)}", hint=" ".join(filter(None, (suggested, note))))
+
+
+def parser_error(error: Any) -> UsageError:
+    """Return the error for arguments that the parser refuses, with the option or the choice that is meant."""
+    message = error.format_message().rstrip(".")
+    context, chosen = getattr(error, "ctx", None), getattr(error, "param", None)
+    if context is None:
+        return UsageError(message[:1].lower() + message[1:])
+    if type(error).__name__ == "NoSuchOption":
+        return _unknown_option(error.option_name, context)
+    hint = " ".join(context.get_usage().split())
+    choices = getattr(getattr(chosen, "type", None), "choices", None)
+    if choices and (near := get_close_matches(error.message.partition(" is not one of ")[0].strip("'"), choices, n=1)):
+        hint = f"Did you mean {near[0]}?"
+    return UsageError(message[:1].lower() + message[1:], hint=hint)
+
+
+def _unknown_option(word: str, context: Any) -> UsageError:
+    known = [name for param in context.command.get_params(context) for name in (*param.opts, *param.secondary_opts)]
+    named = [_OTHER_OPTIONS[word]] if _OTHER_OPTIONS.get(word) in known else []
+    near = named or get_close_matches(word, [name for name in known if name.startswith("--")], n=2, cutoff=0.7)
+    hint = _OPTIONS_ELSEWHERE.get(word, f"{context.command_path} --help lists the options.")
+    if near:
+        hint = f"Did you mean {' or '.join(near)}?"
+    return UsageError(f"unknown option {shorten(word)} of {context.command_path}", hint=hint)

@@ -64,7 +64,7 @@ def check_folder(path: Path, *, folder: bool = False) -> None:
         make_folder(path.parent)
         _made.append(path.parent)
     if not os.path.exists(path.parent):
-        raise DataError("cannot write here: no such folder", where=str(path))
+        raise DataError("cannot write here: no such folder", where=str(path), hint=f"Make it: mkdir -p {path.parent}")
     from rankjury.io.atomic import check_destination
 
     check_destination(path, folder=folder)
