@@ -224,7 +224,7 @@ class DuplicatePair(DataError):  # noqa: N818
             f"duplicate item {shorten(item)!r} for query {shorten(query)!r}",
             where=where,
             expected="each (query, item) pair once",
-            hint="Keep one of them with --duplicates first, last or max.",
+            hint='Keep one of them with --duplicates first, last or max; in Python duplicates="first".',
             count_note=f"{pairs:,} duplicate {'pair' if pairs == 1 else 'pairs'}",
         )
         self.query = query
@@ -280,13 +280,16 @@ def guard_reading(where: str, format: str | None = None, *, expected: str = "a w
         raise DataError(f"cannot be read{kind}: {_reason(error)}", where=where, expected=expected) from error
 
 
-def parse_toml(text: str, where: str, *, fault: type[RankjuryError] = DataError) -> dict[str, Any]:
+def parse_toml(
+    text: str, where: str, *, fault: type[RankjuryError] = DataError, expected: str | None = None
+) -> dict[str, Any]:
     """Parse TOML.
 
     Args:
         text: The text of the file.
         where: The file as the user named it.
         fault: The class of the error: ``UsageError`` for files in which a user writes a request, such as a plan.
+        expected: The expected content.
 
     Raises:
         RankjuryError: The text is not TOML; an instance of ``fault``.
@@ -298,7 +301,7 @@ def parse_toml(text: str, where: str, *, fault: type[RankjuryError] = DataError)
     except RecursionError as error:
         raise fault("nested too deeply", where=where, expected="a few levels") from error
     except ValueError as error:  # TOMLDecodeError, or Python's error for an integer of more than 4,300 digits
-        raise fault(f"not TOML: {_reason(error)}", where=where) from error
+        raise fault(f"not TOML: {_reason(error)}", where=where, expected=expected) from error
 
 
 def _reason(error: BaseException) -> str:

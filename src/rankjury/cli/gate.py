@@ -23,7 +23,7 @@ from rankjury.cli.shared.console import (
     say,
     warn,
 )
-from rankjury.errors import DataError, UsageError
+from rankjury.errors import DataError, UsageError, shorten
 from rankjury.scale.evaluate_files import looks_like_path
 
 if TYPE_CHECKING:
@@ -90,6 +90,9 @@ def gate_command(
         check_gate_suffix(path)
         check_folder(path)
     check_standard_input([targets, *files, baseline or "", *(scoring.slices or ()), *(scoring.item_slices or ())])
+    if any(sign in targets for sign in "<>") and not exists(targets):
+        hint = f'Write targets = ["{shorten(targets)}"] into a file targets.toml.'
+        raise UsageError(f"found the target {shorten(targets)!r}", expected="a file of targets", hint=hint)
     asked = parse_targets(Source.open(targets).text(), targets)
     chosen = baseline or (asked.baseline and _beside(targets, asked.baseline))
     warnings: Sequence[str] = ()

@@ -17,7 +17,7 @@ ABOUT_DRIFT = ("drift", "churn")
 """How the names of all values begin that compare with an earlier report."""
 
 _SPELLING = re.compile(
-    r"(?P<subject>\S.*?)(?:\s+(?P<change>drop|gain|rise))?\s*(?P<sign>>=|<=|≥|≤|>|<)\s*(?P<limit>[^\s%]+)\s*(?P<percent>%)?"
+    r"(?P<subject>\S.*?)(?<![=<>!])(?:\s+(?P<change>drop|gain|rise))?\s*(?P<sign>>=|<=|≥|≤|>|<)\s*(?P<limit>[^\s%]+)\s*(?P<percent>%)?"
 )
 _SIGNS = {"≥": ">=", "≤": "<="}
 _WORDS = {">=": "at least", "<=": "at most", ">": "more than", "<": "less than"}
@@ -126,7 +126,8 @@ class Targets:
 
 def parse_targets(text: str, where: str) -> Targets:
     """Read a targets file; a key that is not known is an error."""
-    content = parse_toml(text, where, fault=UsageError)
+    expected = 'targets = ["ndcg@10 >= 0.85"]; the command is rankjury gate TARGETS.toml GOLD RUN'
+    content = parse_toml(text, where, fault=UsageError, expected=expected)
     _check_keys(content, ("target", "targets", "baseline", "slices", "item_slices"), where)
     texts = _texts(content.get("targets", []), "targets", where)
     found = [*(parse_target(text, None, where) for text in texts), *_long_form(content.get("target", []), where)]

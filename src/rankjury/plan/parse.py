@@ -128,7 +128,7 @@ def read_plan(given: str | Path) -> CheckedPlan:
     """Read and check a plan without opening the files that it names."""
     path = Path(given)
     text = Source.open(path).text()
-    content = parse_toml(text, str(path), fault=UsageError)
+    content = parse_toml(text, str(path), fault=UsageError, expected="a plan, as rankjury init writes it")
     return check_plan(content, str(path), path.parent, key_lines(text))
 
 

@@ -455,11 +455,15 @@ def _check_is_file(file: str) -> None:
         raise UsageError(f"found the number {file} where a file is expected", hint=f"Cut-offs are -k 5,{file}.")
     from rankjury.measures.dialects import resolve
 
+    found, meant = f"{shorten(file)} is a measure, not a file", shorten(file)
     try:
         resolve(file)
-    except UsageError:
-        return
-    raise UsageError(f"{shorten(file)} is a measure, not a file", hint=f"Did you mean -m {shorten(file)}?")
+    except UsageError as error:
+        near = error.suggestions if isinstance(error, UnknownName) else []
+        if "@" not in file or not near:
+            return
+        found, meant = f"{shorten(file)} is neither a file nor a measure", near[0]
+    raise UsageError(found, hint=f"Did you mean -m {meant}?")
 
 
 def asked_measures(measures: Sequence[str] | None, k: Sequence[str] | None) -> list[str] | None:
