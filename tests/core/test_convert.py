@@ -293,7 +293,7 @@ print(rankjury.evaluate({"1": {"7": 1}}, whole, "rr")["rr"].tolist())
         ({"q": {"a": float("inf")}}, "is inf"),
         ({"q": {"a": None}}, "found the value None for item 'a' of query 'q'"),
         ({"q": {"a": "high"}}, "found the value 'high'"),
-        ({"q": ["a", "b", "a"]}, "duplicate item in the list of query 'q'"),
+        ({"q": ["a", "b", "a"]}, "duplicate item 'a' in the list of query 'q'"),
         ({}, "found no rows"),
         (pl.DataFrame({"query_id": ["q"], "item_id": ["a"]}), "no column for score or rank"),
         (pl.DataFrame({"query_id": ["q"], "item_id": ["a"], "grade": [1]}), "Is this the gold?"),

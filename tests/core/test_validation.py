@@ -41,7 +41,7 @@ def fail(
         ({"share": [1]}, "found share of type list; expected a number"),
         ({"path": 3}, "expected a text or Path"),
         ({"kind": 1}, "expected one of 'a', 'b'"),
-        ({"names": ["a", 1]}, "found names of type list; expected a list, each a text"),
+        ({"names": ["a", 1]}, "found names of type list with an element of type int; expected a list, each a text"),
         ({"names": 1}, "found names of type int"),
         ({"names": pl.DataFrame()}, "found names of type DataFrame"),
         ({"cuts": {"a": 1}}, "found cuts of type dict; expected a list, each an integer"),

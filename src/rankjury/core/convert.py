@@ -178,7 +178,7 @@ def as_gold(given: Any, *, relevant_from: float | None = None) -> Gold:
     elif isinstance(given, np.ndarray | list | tuple):
         frame = _frame_of_array(given).with_columns(pl.lit(1.0).alias(GRADE))
     else:
-        frame = _renamed(frame_of(given), "gold")
+        frame = _renamed(frame_of(given, "the gold"), "gold")
     return gold_from_frame(frame, relevant_from=relevant_from)
 
 
@@ -243,7 +243,7 @@ def as_ranking(given: Any) -> Ranking:
         frame = _frame_of_array(given)
         padded = np.setdiff1d(np.arange(len(given)), frame[QUERY].to_numpy())
         return ranking_from_frame(frame, queries_without_rows=padded.tolist())
-    return ranking_from_frame(_renamed(frame_of(given), "run"))
+    return ranking_from_frame(_renamed(frame_of(given, "the ranking"), "run"))
 
 
 def is_named_runs(given: Mapping[Any, Any]) -> bool:
@@ -473,8 +473,8 @@ def _renamed(frame: pl.DataFrame, kind: str) -> pl.DataFrame:
 
 
 @guard_reading("the frame", expected="columns of numbers and texts")
-def frame_of(given: Any) -> pl.DataFrame:
-    """Return a frame of any library as a Polars frame."""
+def frame_of(given: Any, where: str | None = None) -> pl.DataFrame:
+    """Return a frame of any library as a Polars frame; ``where``: what it is, for errors."""
     if isinstance(given, pl.DataFrame):
         return given
     if isinstance(given, pl.LazyFrame):
@@ -486,7 +486,7 @@ def frame_of(given: Any) -> pl.DataFrame:
             return pl.DataFrame([_pandas_series(str(name), given[name]) for name in given.columns])
     if hasattr(given, "__arrow_c_stream__") or hasattr(given, "__arrow_c_array__"):
         return pl.DataFrame(given)
-    raise DataError(f"found an object of type {type(given).__name__}", expected=_KINDS_OF_INPUT)
+    raise DataError(f"found an object of type {type(given).__name__}", where=where, expected=_KINDS_OF_INPUT)
 
 
 def _pandas_series(name: str, column: Any) -> pl.Series:
@@ -516,7 +516,8 @@ def _frame_of_mapping(given: Mapping[Any, Any], value: str, values_of_list: Any)
     ]
     if [len(mapping) for mapping in mappings] != lengths:
         twice = next(q for q, m, n in zip(queries, mappings, lengths, strict=True) if len(m) != n)
-        raise DataError(f"duplicate item in the list of query {twice!r}", expected="each item once per query")
+        item = Counter(map(str, list(given.values())[queries.index(twice)])).most_common(1)[0][0]
+        raise DataError(f"duplicate item {item!r} in the list of query {twice!r}", expected="each item once per query")
 
     def pair_of(number: int) -> str:
         query, item = next(islice(((q, i) for q, m in zip(queries, mappings, strict=True) for i in m), number, None))

@@ -10,6 +10,7 @@ the record in one pass of pydantic's core. A number that cannot be known (NaN) i
 """
 
 import inspect
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, fields, is_dataclass
 from difflib import get_close_matches
@@ -145,6 +146,16 @@ def _unbound(function: str, signature: inspect.Signature, kwargs: Mapping[str, A
     return UsageError(f"unknown argument {unknown!r}", where=where, hint=hint)
 
 
+_MADE_BY = {
+    "Ranking": "rankjury.as_ranking makes one of a dict or a frame, rankjury.read_run of a file.",
+    "Gold": "rankjury.as_gold makes one of a dict or a frame, rankjury.read_gold of a file.",
+    "Fusion": 'Such as rankjury.Fusion("rrf").',
+    "ProductCatalogue": "rankjury.read_catalogue reads one.",
+    "Vectors": "rankjury.Vectors(ids, matrix) makes them, rankjury.read_vectors reads them.",
+}
+"""How values of the types that functions take are made."""
+
+
 def check_fields(given: Any, *names: str) -> None:
     """Check the fields of a dataclass against their annotations; to be called first in ``__post_init__``.
 
@@ -162,9 +173,14 @@ def check_fields(given: Any, *names: str) -> None:
 
 def _error(name: str, value: Any, annotation: Any) -> UsageError:
     shown = f": {shorten(value)}" if isinstance(value, str | int | float) else ""
+    found = f"found {name} of type {type(value).__name__}{shown}"
     too_large = isinstance(value, Integral) and _fits(0, annotation)
     expected = "an integer of at most 64 bits" if too_large else _describe(annotation)
-    return UsageError(f"found {name} of type {type(value).__name__}{shown}", expected=expected)
+    if isinstance(value, list | tuple) and get_origin(annotation) in (Sequence, Iterable, list):
+        wrong = next((element for element in value if not _fits(element, get_args(annotation)[0])), None)
+        found += f" with an element of type {type(wrong).__name__}"
+    hint = next((text for name, text in _MADE_BY.items() if re.search(rf"\b{name}\b", expected)), None)
+    return UsageError(found, expected=expected, hint=hint)
 
 
 def _is_checked(annotation: Any) -> bool:

@@ -195,13 +195,15 @@ def compare(
         >>> rankjury.compare(gold, {"bm25": bm25, "dense": dense}, "rr").comparisons[0].difference
         0.5
     """
-    conventions = {"rel": rel, "ties": ties, "missing": missing, "empty": empty, "self": self, "scores": scores}
-    asked = resolve_measures(measures, dialect, conventions)
-    if not isinstance(rankings, Mapping):
+    is_dict = isinstance(rankings, Mapping)
+    first = next(iter(rankings.values()), None) if is_dict else None
+    if not is_dict or (isinstance(first, Mapping | list) and first and not is_named_runs(rankings)):
         raise UsageError(
-            f"found rankings of type {type(rankings).__name__}",
+            "found one ranking" if is_dict else f"found rankings of type {type(rankings).__name__}",
             expected='two rankings or more by name, such as {"old": "old.trec", "new": "new.trec"}',
         )
+    conventions = {"rel": rel, "ties": ties, "missing": missing, "empty": empty, "self": self, "scores": scores}
+    asked = resolve_measures(measures, dialect, conventions)
     if len(rankings) < 2 or not asked:
         many = plural(len(rankings), "ranking", "rankings")
         raise UsageError(
@@ -309,7 +311,11 @@ def gate(
         if isinstance(target, Target):
             asked.append(target)
         elif not isinstance(target, str | Path):
-            raise UsageError(f"found a target of type {type(target).__name__}", expected='text such as "ap >= 0.5"')
+            raise UsageError(
+                f"found a target of type {type(target).__name__}",
+                expected='text such as "ap >= 0.5"',
+                hint="The report comes first: rankjury.gate(report, targets)." if isinstance(target, Report) else None,
+            )
         elif isinstance(target, Path) or target.endswith(".toml"):
             asked += parse_targets(Source.open(target).text(), str(target)).targets
         else:

@@ -30,7 +30,7 @@ def resolve_measures(
     """Return the measures asked for, each once, in the order asked; an override that is None is not one."""
     if isinstance(measures, str | Measure):
         measures = [measures]
-    if not isinstance(measures, Iterable):
+    if not isinstance(measures, Iterable) or isinstance(measures, Mapping):
         raise UsageError(f"found measures of type {type(measures).__name__}", expected="a list such as ['ndcg@10']")
     chosen = {name: value for name, value in (overrides or {}).items() if value is not None}
     resolved = [resolve(measure, dialect, chosen) for measure in measures]

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
+from os import fspath
 from os.path import exists, isdir, isfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
@@ -104,7 +105,7 @@ def evaluate_files(
 
     runs = [runs] if isinstance(runs, str | Path) else runs
     measures = [measures] if isinstance(measures, str) else measures
-    paths = [str(path) for path in (runs.values() if isinstance(runs, Mapping) else runs)]
+    gold, paths = fspath(gold), [fspath(path) for path in (runs.values() if isinstance(runs, Mapping) else runs)]
     if not paths:
         raise UsageError("no run was given", expected="one run file or more")
     if on not in get_args(_Place):
@@ -131,13 +132,13 @@ def evaluate_files(
         resampling = None
 
     resolve = partial(resolve_measures, measures or DEFAULT_MEASURES, dialect, dict(conventions or {}))
-    provenance: dict[str, Any] = {"gold": str(gold), "runs": systems, "dialect": dialect}
-    if _needs_blocks([str(gold), *paths], [*slices, *item_slices], on, master, memory):
+    provenance: dict[str, Any] = {"gold": gold, "runs": systems, "dialect": dialect}
+    if _needs_blocks([gold, *paths], [*slices, *item_slices], on, master, memory):
         from rankjury.scale.request import EvaluationRequest
 
         if master is not None and on != "spark":
             raise UsageError("a Spark master is given, but on is not spark", expected='on="spark", or no master')
-        if "-" in (str(gold), *paths):
+        if "-" in (gold, *paths):
             raise UsageError(
                 "standard input cannot be read in blocks or on Spark",
                 expected="the path of a Parquet file, or of a folder of them",
@@ -146,9 +147,7 @@ def evaluate_files(
             if name not in (None, "parquet"):
                 raise UsageError(f"the {what} {name} in blocks", expected="Parquet", hint="Use rankjury convert.")
         wanted = tuple(resolve())
-        request = EvaluationRequest(
-            str(gold), systems, wanted, resampling, baseline, duplicates, quantiles=tuple(quantiles)
-        )
+        request = EvaluationRequest(gold, systems, wanted, resampling, baseline, duplicates, quantiles=tuple(quantiles))
         report = _in_blocks(request, slices, item_slices, on, master, memory, per_query, temp, progress)
         if per_query is not None:
             provenance["per_query"] = str(per_query)
@@ -177,7 +176,7 @@ def evaluate_files(
         cuts = [read_cuts(text, "queries") for text in slices]
         item_cuts = [read_cuts(text, "items") for text in item_slices]
         progress.update(f"Reading {gold}", 0, 0)
-        truth = read_gold(str(gold), gold_format or format)
+        truth = read_gold(gold, gold_format or format)
         progress.update(f"Scoring {', '.join(systems)}", 0, 0)
         frames = (first.result() if not number else _read(path, format) for number, path in enumerate(paths))
         rows = zip(systems, frames, strict=True)

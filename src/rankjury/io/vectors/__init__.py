@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
+from os import fspath
 from os.path import exists, isfile
 from pathlib import Path
 
@@ -64,7 +65,7 @@ def read_vectors(given: str | Path, *, ids: str | None = None, taken: str | None
     Example:
         >>> rankjury.read_vectors("vectors.npz:anchor")
     """
-    path, key = split_off_key(str(given))
+    path, key = split_off_key(fspath(given))
     source = Source.open(path)
     with guard_reading(source.name):
         source.refuse_pickle("vectors")
