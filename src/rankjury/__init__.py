@@ -51,6 +51,23 @@ def _public_names() -> dict[str, str]:
     return found
 
 
+def _suggestion(name: str, names: "dict[str, str]") -> str:
+    """Return the public name or the measure that is meant by an unknown name; empty if there is none."""
+    if name.startswith("_"):  # programs ask for such names, people do not
+        return ""
+    from difflib import get_close_matches
+    from importlib import import_module
+
+    near = get_close_matches(name, names, n=1)
+    if near:
+        return f". Did you mean rankjury.{near[0]}?"
+    try:
+        import_module("rankjury.measures.dialects").resolve(name)
+    except import_module("rankjury.errors").RankjuryError:
+        return ""
+    return f'. It is a measure: rankjury.evaluate(gold, ranking, "{name}")'
+
+
 def __getattr__(name: str) -> "Any":
     from importlib import import_module
 
@@ -58,7 +75,7 @@ def __getattr__(name: str) -> "Any":
     if name == "__all__":
         return sorted([*names, "__version__"])
     if name not in names:
-        raise AttributeError(f"module 'rankjury' has no attribute {name!r}")
+        raise AttributeError(f"module 'rankjury' has no attribute {name!r}{_suggestion(name, names)}")
     if name == "scale":
         return import_module("rankjury.scale")
     globals()[name] = getattr(import_module(names[name]), name)
