@@ -110,12 +110,12 @@ class GoldContext:
 
     def _key_of(self, where: str, system: str) -> tuple[str, ...]:
         plan = self.checked.plan
+        keys: dict[str, tuple[str, ...]] = {}
         for path, table in ((("systems", system), plan.systems[system]), (("lab",), plan.lab)):
             for key, value in table:
                 files = {value, value.rpartition(":")[0]} - {""} if isinstance(value, str) else set()
-                if any(self.path(file) in where for file in files):
-                    return (*path, key)
-        return ("systems", system)
+                keys |= {file: (*path, key) for file in files if self.path(file) in where and file not in keys}
+        return keys[max(keys, key=len)] if keys else ("systems", system)
 
 
 @dataclass(frozen=True, eq=False)
