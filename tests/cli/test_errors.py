@@ -283,7 +283,7 @@ def test_rel_must_be_a_number_that_grades_can_reach(rankjury: Rankjury, value: s
         (["run", "a.toml", "b.toml"], ["extra argument", "b.toml", "Usage: rankjury run"]),
         (["convert", "run.trec"], ["missing argument 'B'"]),
         (["convert", "run.trec", "run.csv", "--kind", "neither"], ["'--kind'", "'neither'"]),
-        (["--verbos", "evaluate"], ["unknown option --verbos", "rankjury --help"]),
+        (["--foo", "evaluate"], ["unknown option --foo", "rankjury --help"]),
     ],
 )
 def test_what_the_parser_refuses(rankjury: Rankjury, arguments: list[str], fragments: list[str]) -> None:

@@ -23,6 +23,7 @@ from rankjury.cli.shared.options import (
     read_cutoffs,
     split_name,
 )
+from rankjury.core.text import plural
 from rankjury.errors import UnknownName, UsageError
 from rankjury.scale.evaluate_files import name_systems
 
@@ -241,7 +242,8 @@ def _split_cutoffs(given: list[str], k_values: list[str]) -> tuple[list[str], li
     files = [text for text in given if text not in numbers]
     cutoffs = read_cutoffs([*k_values, *numbers])
     if len(files) < 2:
-        raise UsageError(f"found {len(files)} files", expected="a reference and at least one candidate")
+        found = plural(len(files), "file", "files")
+        raise UsageError(f"found {found}", expected="a reference and at least one candidate")
     return files, cutoffs
 
 

@@ -163,6 +163,13 @@ def embed_command(
         say(f"{made.path} is there already, made of the same with the same settings: {size}")
 
 
+_EXAMPLES = {
+    "--text": "the columns of text, such as --text title,body",
+    "--chunking": "fields and tokens, such as --chunking title+body/300+50",
+    "--model": "a model, such as --model wordllama",
+}
+
+
 def _check_combination(
     corpus: str | None, source: str | None, of_corpus: dict[str, str | None], ids: str | None
 ) -> None:
@@ -177,7 +184,7 @@ def _check_combination(
         if source is not None and value is not None:
             raise UsageError(f"{name} with --from, which makes vectors from vectors", hint=f"Drop {name}.")
         if corpus is not None and value is None and name != "--id":
-            raise UsageError(f"{name} is missing", expected="the columns of text" if name == "--text" else "a model")
+            raise UsageError(f"{name} is missing", expected=_EXAMPLES[name])
     if ids is not None and source is None:
         raise UsageError("--ids without --from", hint="The column of ids of a corpus is --id.")
 

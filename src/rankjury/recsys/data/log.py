@@ -196,7 +196,7 @@ def find_columns(names: Sequence[str], given: Mapping[str, str], where: str) -> 
             f"found the columns {', '.join(names)}; none for {' and '.join(missing)}",
             where=where,
             expected="a header with user, item, and perhaps rating and timestamp",
-            hint="Give the column names, or add the missing header.",
+            hint="Name the columns (--user, --item; in Python user=, item=), or add the missing header.",
         )
     return {column: found[column] for column in COLUMNS if column in found}
 
