@@ -112,7 +112,7 @@ _ONE_KIND = frozenset(
     }
 )
 """Codes whose warnings say the same of each system, with other numbers."""
-_SHOWN_FIRST = frozenset({"no-common-items", "few-common-items", "below-chance", "test-opened"})
+_SHOWN_FIRST = frozenset({"no-common-items", "few-common-items", "below-chance", "test-opened", "unknown-ids"})
 """Codes of warnings that make all results doubtful: they are not folded into the last line before others."""
 
 

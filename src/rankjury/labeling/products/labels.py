@@ -51,8 +51,8 @@ from rankjury.labeling.products.synonyms import CATEGORY, OTHER, Synonyms, read_
 class Matcher:
     """Searches terms in fields and, for items without the field, in texts.
 
-    A category, colour, material, audience or brand matches by the item's field; for an item without the field, by its
-    title, bullets or description. Other attributes match in any field or text.
+    A category matches by the item's field or, for an item without one, by the type in its title. A colour, material,
+    audience or brand matches by the field or, without it, in title, bullets or description. Others match in any text.
     """
 
     catalogue: ProductCatalogue
