@@ -297,8 +297,10 @@ def check_numbers(
         bad = ~numbers[name].cast(pl.Float64).is_finite().fill_null(False) if is_numeric else pl.Series([True])
         if bad.any():
             row = int(bad.arg_max() or 0)
-            found = f"the {name} of query {frame[QUERY][row]!r} is {frame[name][row]!r}"
-            raise DataError(found, where=place(row), expected="a finite number")
+            value = frame[name][row]
+            found = f"the {name} of query {frame[QUERY][row]!r} is {value!r}"
+            hint = "Write numbers with a decimal point." if isinstance(value, str) and "," in value else None
+            raise DataError(found, where=place(row), expected="a finite number", hint=hint)
     if GRADE in columns:
         check_grades(columns[GRADE], numbers[GRADE], source.name)
     return numbers

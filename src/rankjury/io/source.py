@@ -361,7 +361,7 @@ def _nearest_file(path: Path) -> str:
     if not folder.is_dir():
         return f"The folder {folder} does not exist either."
     names = [entry.name for entry in islice(folder.iterdir(), _MOST_NAMES) if entry.is_file()]
-    near = get_close_matches(path.name, names, n=1, cutoff=0.75)
+    near = get_close_matches(path.name, names, n=1, cutoff=0.8)
     return f"Did you mean {folder / near[0]}?" if near else "Check the path."
 
 

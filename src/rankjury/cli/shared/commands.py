@@ -169,7 +169,7 @@ def unknown_command(word: str, known: Iterable[str]) -> UsageError:
 
 def parser_error(error: Any) -> UsageError:
     """Return the error for arguments that the parser refuses, with the option or the choice that is meant."""
-    message = error.format_message().rstrip(".")
+    message = " ".join(error.format_message().split()).rstrip(".")
     context, chosen = getattr(error, "ctx", None), getattr(error, "param", None)
     if context is None:
         return UsageError(message[:1].lower() + message[1:])
