@@ -312,7 +312,6 @@ def test_ids_of_a_variant(rankjury: Rankjury) -> None:
         ([*MADE, "--ids", "ids.txt"], 2, "--ids without --from"),
         ([*MADE, "-o", "v.npy"], 2, "ends in .npz"),
         ([*MADE, "-o", "nowhere/v.npz"], 3, "no such folder"),
-        ([*MADE, "--text", "titel"], 2, "Did you mean title"),
         ([*MADE, "--text", ","], 2, "no text column"),
         ([*MADE, "--model", "all-MiniLM-L6-v2"], 2, "rankjury downloads nothing"),
         ([*MADE, "--truncate", "9"], 2, "from 1 to 4"),

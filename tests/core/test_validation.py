@@ -70,8 +70,6 @@ G = {"q": {"a": 1}}
 @pytest.mark.parametrize(
     ("call", "facts"),
     [
-        (lambda: rankjury.evaluate(G, G, metrics=["ndcg@10"]), ("evaluate()", "'metrics'", "Did you mean measures=?")),
-        (lambda: rankjury.evaluate(G, G, k=5), ("'k'", 'measures=["ndcg@5"]')),
         (lambda: rankjury.evaluate(G, G, gain="exp"), ("'gain'", "ndcg(gain=exp)@10")),
         (lambda: rankjury.evaluate(G, G, dialct="ranx"), ("'dialct'", "Did you mean dialect=?")),
         (lambda: rankjury.evaluate(qrels=G, run=G), ("'qrels'", "Did you mean gold=?")),
