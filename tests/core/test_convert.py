@@ -17,7 +17,8 @@ import pytest
 
 import rankjury
 from rankjury.core import types
-from rankjury.core.convert import stable_order
+from rankjury.core.convert import find_id_column
+from rankjury.core.types import stable_order
 from rankjury.errors import DataError, UsageError
 
 MEASURES = ["ndcg@10", "ndcg(gain=exp)@5", "ap", "rr", "recall@20", "rbp", "err@10", "bpref", "nDCG@10", "judged@10"]
@@ -417,3 +418,35 @@ def test_an_argument_of_the_wrong_type_is_a_usage_error(call: Callable[[], Any])
 
 
 GOLD_OF_ONE = {"q": {"a": 1}}
+
+
+@pytest.mark.parametrize(
+    ("query", "item", "grade", "score"),
+    [
+        ("queryId", "docId", "Relevance", "Score"),
+        ("Query ID", "product-id", "is_relevant", "cosine_similarity"),
+        ("question_id", "passage_id", "gain", "logit"),
+        ("q_id", "sku", "relevance_grade", "y_score"),
+        ("uid", "iid", "rating", "est"),
+    ],
+)
+def test_spellings_of_columns(query: str, item: str, grade: str, score: str) -> None:
+    gold = pd.DataFrame({query: ["q", "q"], item: ["a", "b"], grade: [1, 0]})
+    run = pd.DataFrame({query: ["q", "q"], item: ["a", "b"], score: [0.5, 0.75]})
+    assert rankjury.evaluate(gold, run, "rr").mean() == {"rr": 0.5}
+
+
+def test_an_id_column_comes_before_rarer_names_of_ids() -> None:
+    assert find_id_column(["sku", "title", "id"], "item", "items.csv") == "id"
+    assert find_id_column(["title", "sku"], "item", "items.csv") == "sku"
+
+
+def test_distances_are_no_scores() -> None:
+    run = pd.DataFrame({"query": ["q"], "id": ["a"], "distance": [0.25]})
+    with pytest.raises(DataError, match=r"[Hh]igher scores are better.*distance"):
+        rankjury.evaluate({"q": {"a": 1}}, run, "rr")
+
+
+def test_vectors_are_no_ranking() -> None:
+    with pytest.raises(DataError, match="rank_vectors"):
+        rankjury.evaluate({"0": {"1": 1}}, np.eye(3), "rr")

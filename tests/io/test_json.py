@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from rankjury.core.convert import ranking_from_frame
+from rankjury.core.convert import as_ranking, ranking_from_frame
 from rankjury.errors import DataError
 from rankjury.evaluation.report import read_report
 from rankjury.io.attributes import read_attributes
@@ -20,7 +20,7 @@ from rankjury.io.source import Source
 from rankjury.io.tables import read_records
 from rankjury.labeling.products.query_sets import read_queries
 from rankjury.retrieval.embedding.corpus import read_corpus
-from tests.io.support import exact, put, read_rows
+from tests.io.support import exact, put, read_rows, rows_of
 
 RUN = {"q1": {"d1": 2.5, "d2": 1}, "q2": {"d1": -0.5}}
 RUN_ROWS = exact([("q1", "d1", 2.5), ("q1", "d2", 1.0), ("q2", "d1", -0.5)])
@@ -141,12 +141,55 @@ def test_values_that_python_reads_but_cannot_hold(tmp_path: Path, text: str, why
         read_run(put(tmp_path, "run.json", text))
 
 
-@pytest.mark.parametrize(
-    "items", [[["d1", 0.5], ["d2", 0.25]], [{"docid": "d1", "score": 0.5}], [None, "d1"], [True], [1.5]]
-)
+@pytest.mark.parametrize("items", [[["d1", 0.5], ["d2", 0.25]], [{"docid": "d1"}, "d2"], [None, "d1"], [True], [1.5]])
 def test_only_strings_and_whole_numbers_are_items_of_a_list(tmp_path: Path, items: list[Any]) -> None:
     with pytest.raises(DataError):
         read_run(put(tmp_path, "run.json", json.dumps({"q": items})))
+
+
+# --- hits of a search ---------------------------------------------------------------------------------------------
+
+_HITS = {q: [{"_id": d, "_score": score, "_source": {"t": d}} for d, score in run.items()] for q, run in RUN.items()}
+_ELASTIC = {q: {"took": 1, "_shards": {"total": 1}, "hits": {"hits": hits}} for q, hits in _HITS.items()}
+
+
+@pytest.mark.parametrize(
+    "answers",
+    [
+        _HITS,
+        _ELASTIC,
+        {q: {"results": hits} for q, hits in _HITS.items()},
+        [{"query": q, "hits": hits} for q, hits in _HITS.items()],
+        [{"id": q, "response": answer} for q, answer in _ELASTIC.items()],
+    ],
+)
+def test_hits_by_query(tmp_path: Path, answers: Any) -> None:
+    """Files and Python take the same answers of a search."""
+    assert rows_of(as_ranking(answers).frame().select("query_id", "item_id", "score")) == RUN_ROWS
+    assert read_rows(put(tmp_path, "run.json", json.dumps(answers)), "run") == RUN_ROWS
+    if isinstance(answers, list):
+        lines = "\n".join(map(json.dumps, answers))
+        assert read_rows(put(tmp_path, "run.jsonl", lines), "run") == RUN_ROWS
+
+
+def test_hits_without_scores_are_ranked_by_their_order(tmp_path: Path) -> None:
+    run = read_run(put(tmp_path, "run.json", json.dumps({"q": [{"id": "b"}, {"id": "a"}], "empty": []})))
+    assert run.queries.to_list() == ["q", "empty"]
+    assert run.items.to_list() == ["b", "a"]
+    assert run.scores is not None
+    assert run.scores[0] > run.scores[1]
+
+
+@pytest.mark.parametrize("answer", [_ELASTIC["q1"], {"took": 2, "responses": list(_ELASTIC.values())}])
+def test_a_response_that_names_no_query(tmp_path: Path, answer: Any) -> None:
+    with pytest.raises(DataError, match=r"run\.json: .*query"):
+        read_run(put(tmp_path, "run.json", json.dumps(answer)))
+
+
+def test_queries_and_items_may_be_called_like_the_keys_of_a_response(tmp_path: Path) -> None:
+    run = {"hits": {"results": 1.0, "hits": 2.0}, "responses": {"documents": 0.5}}
+    assert len(read_run(put(tmp_path, "run.json", json.dumps(run))).items) == 3
+    assert len(as_ranking(run).items) == 3
 
 
 # --- gold and run mixed up ----------------------------------------------------------------------------------------

@@ -1,5 +1,6 @@
 """Conversion of frames, dicts and arrays to a Gold or a Ranking: names of columns, checks."""
 
+import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from itertools import chain, islice
@@ -10,38 +11,52 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from rankjury.core.types import Floats, Gold, Ints, Ranking, cut_rows, in_threads
+from rankjury.core.types import Floats, Gold, Ints, Ranking, block_heads, stable_order
 from rankjury.core.validation import check_arguments
 from rankjury.errors import DataError, guard_reading, shorten
 
 QUERY, ITEM, GRADE, SCORE, RANK = "query_id", "item_id", "grade", "score", "rank"
 _GOLD_FIRST = "The gold comes first: rankjury evaluate GOLD RUN, rankjury.evaluate(gold, run)."
 
-_QUERY_NAMES = (QUERY, "query", "qid", "q_id", "query_identifier", "topic", "topic_id", "user_id", "user", "userid")
-_ITEM_NAMES = (
-    *(ITEM, "item", "doc_id", "docid", "docno", "document_id", "doc", "corpus_id", "pid", "passage_id"),
-    *("product_id", "movie_id", "paper_id", "clip_id", "slice_id", "video_id", "itemid", "movieid"),
-    *("clip", "video", "slice"),
-)
-_PLAIN = ("query", "topic", "user", "item", "doc")
-_GRADE_NAMES = (
-    *(GRADE, "relevance", "rel", "rating", "label", "relevance_label", "judgment", "judgement", "score"),
-    *("value", "weight"),
-)
-_SCORE_NAMES = (SCORE, "similarity", "sim", "prediction", "weight", "value")
-_RANK_NAMES = (RANK, "position", "place")
-_ORDERING = {*_SCORE_NAMES, *_RANK_NAMES}
-_OF_RECORDS = {*_QUERY_NAMES, *_ITEM_NAMES, *_GRADE_NAMES, *_ORDERING, "id"}
-
 
 def _folded(name: str) -> str:
-    return name.strip().lower().replace("-", "_").replace(" ", "_")
+    """Return a column's name in one spelling: queryId, query-id and query_id are the same, as are _score and score."""
+    return _JOINTS.sub("", name).lower()
+
+
+_JOINTS = re.compile(r"[\s_-]+")
+_QUERY_NAMES = ("queryid", "query", "qid", "queryidentifier", "topic", "topicid", "userid", "user")
+_ITEM_NAMES = (
+    *("itemid", "item", "docid", "docno", "documentid", "doc", "corpusid", "pid", "passageid", "productid", "movieid"),
+    *("paperid", "clipid", "sliceid", "videoid", "clip", "video", "slice"),
+)
+_RARER_QUERY_NAMES = ("questionid", "searchid", "requestid", "sessionid", "customerid", "uid")
+_RARER_ITEM_NAMES = (
+    *("document", "passage", "product", "article", "articleid", "chunkid", "did", "iid", "sku", "asin", "url"),
+    *("imageid", "trackid", "songid", "bookid", "newsid"),
+)
+"""In a table of attributes, a column ``id`` comes before these."""
+_PLAIN = ("query", "topic", "user", "item", "doc")
+_GRADE_NAMES = (
+    *(GRADE, "relevance", "rel", "rating", "label", "relevancelabel", "judgment", "judgement", "score"),
+    *("relevancegrade", "gradedrelevance", "relevancescore", "relevant", "isrelevant", "gain", "ytrue", "target"),
+    *("value", "weight"),
+)
+_SCORE_NAMES = (
+    *(SCORE, "similarity", "sim", "prediction", "relevancescore", "cosine", "cosinesimilarity", "bm25"),
+    *("probability", "logit", "yscore", "ypred", "pred", "est", "weight", "value"),
+)
+_RANK_NAMES = (RANK, "position", "place")
+_DISTANCE_NAMES = ("distance", "dist")
+_ORDERING = {*_SCORE_NAMES, *_RANK_NAMES}
+_QUERY_COLUMNS, _ITEM_COLUMNS = (*_QUERY_NAMES, *_RARER_QUERY_NAMES), (*_ITEM_NAMES, *_RARER_ITEM_NAMES)
+_OF_RECORDS = {*_QUERY_COLUMNS, *_ITEM_COLUMNS, *_GRADE_NAMES, *_ORDERING, "id"}
 
 
 def looks_like_header(names: Iterable[str]) -> bool:
     """Return whether these cells name a query and an item column."""
     folded = {_folded(name) for name in names}
-    return bool(folded & set(_QUERY_NAMES)) and bool(folded & set(_ITEM_NAMES))
+    return bool(folded & set(_QUERY_COLUMNS)) and bool(folded & set(_ITEM_COLUMNS))
 
 
 def find_id_column(names: Sequence[str], kind: str, where: str) -> str:
@@ -50,8 +65,8 @@ def find_id_column(names: Sequence[str], kind: str, where: str) -> str:
     Queries may be items themselves, as in a search for what is alike. A column called query or topic beside one called
     id holds a text.
     """
-    names_of_kind = _QUERY_NAMES if kind == "query" else _ITEM_NAMES
-    known = (*(name for name in names_of_kind if name not in _PLAIN), "id", "_id", *names_of_kind, *_ITEM_NAMES)
+    names_of_kind, all_names = (_QUERY_NAMES, _QUERY_COLUMNS) if kind == "query" else (_ITEM_NAMES, _ITEM_COLUMNS)
+    known = (*(name for name in names_of_kind if name not in _PLAIN), "id", *all_names, *_ITEM_COLUMNS)
     folded = {_folded(name): name for name in reversed(names)}
     found = next((folded[name] for name in known if name in folded), None)
     if found is None:
@@ -65,14 +80,19 @@ def find_id_column(names: Sequence[str], kind: str, where: str) -> str:
 
 def is_item_column(name: str) -> bool:
     """Return whether the name of a column of ids is that of an item."""
-    return _folded(name) in _ITEM_NAMES
+    return _folded(name) in _ITEM_COLUMNS
 
 
-def match_columns(names: Sequence[str], kind: str, where: str | None = None) -> dict[str, str]:
-    """Map rankjury's column names to the given ones; ``kind`` is ``gold`` or ``run``."""
+def match_columns(
+    names: Sequence[str], kind: str, where: str | None = None, *, has_order: bool = False
+) -> dict[str, str]:
+    """Map rankjury's column names to the given ones; ``kind`` is ``gold`` or ``run``.
+
+    ``has_order``: the order of the rows is the ranking, so that a run needs neither scores nor ranks.
+    """
     folded = {_folded(name): name for name in reversed(names)}
     values = {GRADE: _GRADE_NAMES} if kind == "gold" else {SCORE: _SCORE_NAMES, RANK: _RANK_NAMES}
-    wanted = {QUERY: _QUERY_NAMES, ITEM: _ITEM_NAMES, **values}
+    wanted = {QUERY: _QUERY_COLUMNS, ITEM: _ITEM_COLUMNS, **values}
     matches = {name: [folded[known] for known in spellings if known in folded] for name, spellings in wanted.items()}
     found = {name: spelled[0] for name, spelled in matches.items() if spelled}
     shown = ", ".join(names)
@@ -83,15 +103,20 @@ def match_columns(names: Sequence[str], kind: str, where: str | None = None) -> 
             expected="a gold with query_id, item_id and grade",
             hint=f"Is this the run? {_GOLD_FIRST}",
         )
-    if ITEM not in found and QUERY in found and ("id" in folded or "_id" in folded):  # hits of a search: query, id
-        found[ITEM] = folded.get("id", folded.get("_id", ""))
+    if ITEM not in found and QUERY in found and "id" in folded:  # hits of a search: query, id
+        found[ITEM] = folded["id"]
     required = (QUERY, ITEM, GRADE) if kind == "gold" else (QUERY, ITEM)
     missing = [name for name in required if name not in found]
-    if kind == "run" and SCORE not in found and RANK not in found:
+    if kind == "run" and SCORE not in found and RANK not in found and not has_order:
         missing.append("score or rank")
     if missing:
         hint = "Rename the columns, or write them with these names."
-        if not found:
+        distance = next((folded[name] for name in _DISTANCE_NAMES if name in folded), None)
+        if "text" in folded or "title" in folded:
+            hint = f"These look like texts of queries or of items, not like a {kind}."
+        elif kind == "run" and missing == ["score or rank"] and distance:
+            hint = f"Higher scores are better: add a column score with the negative {distance}."
+        elif not found:
             hint = "Is the header missing? The first line names the columns."
         elif kind == "run" and any(name in folded for name in _GRADE_NAMES):
             hint = f"Is this the gold? {_GOLD_FIRST}"
@@ -104,12 +129,6 @@ def match_columns(names: Sequence[str], kind: str, where: str | None = None) -> 
             hint=hint,
         )
     return found
-
-
-def are_whole(numbers: pl.Series) -> bool:
-    """Return whether all are whole numbers that can be written as such without loss; negative zero cannot."""
-    exact = (numbers == numbers.round()) & (numbers.abs() <= 2**53) & ~((numbers == 0) & (1 / numbers < 0))
-    return bool(exact.all())
 
 
 def check_grades(column: str | None, grades: pl.Series, where: str) -> None:
@@ -169,7 +188,7 @@ def as_gold(given: Any, *, relevant_from: float | None = None) -> Gold:
     """
     if isinstance(given, Gold):
         return given
-    given, _ = _joined_hits(given)
+    given, _ = joined_hits(given)
     if isinstance(given, Mapping):
         frame = _frame_of_mapping(given, GRADE, lambda items: [1.0] * len(items))
         check_grades(None, frame[GRADE], "the gold")
@@ -227,12 +246,11 @@ def as_ranking(given: Any) -> Ranking:
     made = getattr(given, "ranking", given)  # what rank_vectors returns has one
     if isinstance(made, Ranking):
         return made
-    given, bare = _joined_hits(given)
+    given, bare = joined_hits(given)
     if _are_records(given):
         frame = _frame_of_records(given)
-        ordered = [] if _ORDERING & set(frame.columns) else [RANK]  # without scores or ranks the order is the ranking
-        found = match_columns([*frame.columns, *ordered], "run", "the hits")
-        frame = frame.select(pl.col(column).alias(name) for name, column in found.items() if column in frame)
+        found = match_columns(frame.columns, "run", "the hits", has_order=True)
+        frame = frame.select(pl.col(column).alias(name) for name, column in found.items())
         return ranking_from_frame(frame, queries_without_rows=bare)
     if isinstance(given, Mapping):
         frame = _frame_of_mapping(given, SCORE, lambda items: [-1.0 - i for i in range(len(items))])
@@ -259,10 +277,11 @@ def _is_run(value: Any) -> bool:
     if isinstance(value, str):
         return exists(value) or bool(Path(value).suffix) or "/" in value
     if isinstance(value, Mapping):
-        return isinstance(next(iter(value.values()), None), Mapping | list | tuple | set | np.ndarray | pl.Series)
+        first = next(iter(value.values()), None)
+        return hits_in(value) is None and isinstance(first, Mapping | list | tuple | set | np.ndarray | pl.Series)
     if isinstance(value, list | tuple) and value:
         if _are_records(value):
-            return any(_folded(str(key)) in _QUERY_NAMES for key in value[0])
+            return any(_folded(str(key)) in _QUERY_COLUMNS for key in value[0])
         return all(isinstance(row, list | np.ndarray) and all(isinstance(id_, _ID) for id_ in row) for row in value)
     return getattr(value, "ndim", 2 if hasattr(value, "columns") else 1) == 2
 
@@ -272,16 +291,42 @@ def _are_records(given: Any) -> bool:
     return isinstance(given, list | tuple) and bool(given) and isinstance(given[0], Mapping)
 
 
-def _joined_hits(given: Any) -> tuple[Any, list[Any]]:
-    """Return hits by query as one list of hits, and the queries that have none; anything else unchanged."""
-    if not isinstance(given, Mapping) or not any(_are_records(hits) for hits in given.values()):
+_BY_QUERY = '{query: response}, or records such as {"query": "q1", "hits": [{"id": "a", "score": 0.9}]}'
+
+
+def hits_in(value: Any) -> Sequence[Any] | None:
+    """Return the hits of a query: of a list of dicts, of ``{"hits": […]}``, or of Elasticsearch's response; or None."""
+    if not isinstance(value, Mapping):
+        return value if isinstance(value, list | tuple) and all(isinstance(hit, Mapping) for hit in value) else None
+    inner = (value.get(name) for name in ("hits", "results", "matches", "documents", "response"))
+    return next((hits for hits in map(hits_in, inner) if hits is not None), None)
+
+
+def joined_hits(given: Any) -> tuple[Any, list[Any]]:
+    """Return ``{query: response or hits}``, or records of these, as one list of hits, and the queries without any."""
+    if isinstance(given, Mapping):
+        whole = [given, *given["responses"]] if isinstance(given.get("responses"), list) else [given]
+        if any(isinstance(answer, Mapping) and hits_in(answer.get("hits")) is not None for answer in whole):
+            raise DataError("found a search response, which does not name its query", expected=_BY_QUERY)
+        by_query = list(given.items())
+    elif _are_records(given) and hits_in(given[0]) is not None:
+        names = [key for key in given[0] if _folded(str(key)) in (*_QUERY_COLUMNS, "id")]
+        if not names:
+            raise DataError("the responses do not name their queries", expected=_BY_QUERY)
+        by_query = [(record.get(names[0]), record) for record in given]
+    else:
         return given, []
-    for query, hits in given.items():
-        if not isinstance(hits, list | tuple) or not all(isinstance(hit, Mapping) for hit in hits):
-            found = f"query {str(query)!r} has {type(hits).__name__} instead of hits"
+    lists = [hits_in(value) for _, value in by_query]
+    if not any(lists):
+        return given, []
+    joined: list[dict[Any, Any]] = []
+    for (query, value), hits in zip(by_query, lists, strict=True):
+        if hits is None:
+            found = f"query {str(query)!r} has {type(value).__name__} instead of hits"
             raise DataError(found, expected='a list such as [{"id": "a", "score": 0.9}]')
-    hits_of_all = [{QUERY: query, **hit} for query, hits in given.items() for hit in hits]
-    return hits_of_all, [query for query, hits in given.items() if not hits]
+        single = ({key: cell for key, cell in hit.items() if not isinstance(cell, Mapping | list)} for hit in hits)
+        joined += [{QUERY: query, **hit} for hit in single]
+    return joined, [query for (query, _), hits in zip(by_query, lists, strict=True) if not hits]
 
 
 def _frame_of_records(records: Sequence[Any]) -> pl.DataFrame:
@@ -291,17 +336,17 @@ def _frame_of_records(records: Sequence[Any]) -> pl.DataFrame:
             raise DataError(f"record {number:,} is of type {type(record).__name__}", expected=_RECORD)
     columns = {}
     for key in dict.fromkeys(key for record in records for key in record):
-        name = _folded(str(key)).lstrip("_")  # search engines write _id and _score
+        name, column = _folded(str(key)), str(key)
         if name not in _OF_RECORDS:
             continue
         values = [record.get(key) for record in records]
         if None in values:
             raise DataError(f"record {values.index(None) + 1:,} has no {key}", expected=_RECORD)
         if name in _ORDERING or name in _GRADE_NAMES:
-            columns[name] = pl.Series(_as_floats(values), dtype=pl.Float64)
+            columns[column] = pl.Series(_as_floats(values), dtype=pl.Float64)
         else:
-            _check_ids(values, "query" if name in _QUERY_NAMES else "item")
-            columns[name] = pl.Series([str(value) for value in values], dtype=pl.String)
+            _check_ids(values, "query" if name in _QUERY_COLUMNS else "item")
+            columns[column] = pl.Series([str(value) for value in values], dtype=pl.String)
     return pl.DataFrame(columns)
 
 
@@ -363,7 +408,7 @@ def _grouped(query: pl.Series) -> tuple[pl.Series, Ints, Ints | None]:
 
     Queries mostly come in blocks, so only the head of each block is looked at as a string.
     """
-    heads = _heads(query)
+    heads = block_heads(query)
     names = as_ids(query.gather(heads)).cast(pl.String).rename(QUERY)
     distinct = names.unique(maintain_order=True)
     bounds = np.append(heads, len(query)).astype(np.int64)
@@ -373,26 +418,6 @@ def _grouped(query: pl.Series) -> tuple[pl.Series, Ints, Ints | None]:
     per_row = np.repeat(codes, np.diff(bounds))
     starts = np.concatenate(([0], np.cumsum(np.bincount(per_row, minlength=len(distinct)))))
     return distinct, starts.astype(np.int64), stable_order(per_row)
-
-
-def _heads(query: pl.Series) -> Ints:
-    """Return the rows whose query is not that of the row before."""
-
-    def changes(first: int, last: int) -> Ints:
-        hashes = query.slice(first, last - first + 1).hash(0).to_numpy()
-        return np.flatnonzero(hashes[1:] != hashes[:-1]) + first + 1
-
-    start = np.zeros(min(len(query), 1), dtype=np.int64)
-    return np.concatenate([start, *in_threads(changes, cut_rows(len(query)))])
-
-
-def stable_order(codes: Ints) -> Ints:
-    """Sort small numbers in a stable way, 16 bits at a time, for which NumPy has a radix sort; return the order."""
-    order = np.argsort((codes & 0xFFFF).astype(np.uint16), kind="stable")
-    for shift in range(16, max(int(codes.max(initial=0)).bit_length(), 1), 16):
-        digits = ((codes[order] >> shift) & 0xFFFF).astype(np.uint16)
-        order = order[np.argsort(digits, kind="stable")]
-    return order
 
 
 def as_ids(column: pl.Series, where: str | None = None) -> pl.Series:
@@ -559,7 +584,9 @@ def _frame_of_array(given: Any) -> pl.DataFrame:
     except ValueError as error:
         raise DataError("found a list of lists of unequal length", expected=_KINDS_OF_INPUT) from error
     if array.ndim != 2 or array.dtype.kind not in "iuUSO":
-        raise DataError(f"found an array of shape {array.shape} and type {array.dtype}", expected=_KINDS_OF_INPUT)
+        hint = "Are these vectors? rankjury.rank_vectors(matrix) ranks them." if array.dtype.kind == "f" else None
+        found = f"found an array of shape {array.shape} and type {array.dtype}"
+        raise DataError(found, expected=_KINDS_OF_INPUT, hint=hint)
     queries = np.repeat(np.arange(len(array)), array.shape[1])
     items = array.ravel()
     if items.dtype.kind in "iu":

@@ -464,6 +464,32 @@ def in_threads(work: Callable[[int, int], Result], parts: list[tuple[int, int]])
         yield from pool.map(lambda part: work(*part), parts)
 
 
+def block_heads(query: pl.Series) -> Ints:
+    """Return the rows whose query is not that of the row before."""
+
+    def changes(first: int, last: int) -> Ints:
+        hashes = query.slice(first, last - first + 1).hash(0).to_numpy()
+        return np.flatnonzero(hashes[1:] != hashes[:-1]) + first + 1
+
+    start = np.zeros(min(len(query), 1), dtype=np.int64)
+    return np.concatenate([start, *in_threads(changes, cut_rows(len(query)))])
+
+
+def stable_order(codes: Ints) -> Ints:
+    """Sort small numbers in a stable way, 16 bits at a time, for which NumPy has a radix sort; return the order."""
+    order = np.argsort((codes & 0xFFFF).astype(np.uint16), kind="stable")
+    for shift in range(16, max(int(codes.max(initial=0)).bit_length(), 1), 16):
+        digits = ((codes[order] >> shift) & 0xFFFF).astype(np.uint16)
+        order = order[np.argsort(digits, kind="stable")]
+    return order
+
+
+def are_whole(numbers: pl.Series) -> bool:
+    """Return whether all are whole numbers that can be written as such without loss; negative zero cannot."""
+    exact = (numbers == numbers.round()) & (numbers.abs() <= 2**53) & ~((numbers == 0) & (1 / numbers < 0))
+    return bool(exact.all())
+
+
 def threads() -> int:
     """Return the number of threads: RANKJURY_THREADS, or the number of cores."""
     given = os.environ.get("RANKJURY_THREADS", "")

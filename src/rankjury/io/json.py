@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from rankjury.core.convert import GRADE, ITEM, QUERY, SCORE, are_whole, check_grades, match_columns
-from rankjury.core.types import cut_rows, listed
+from rankjury.core.convert import GRADE, ITEM, QUERY, RANK, SCORE, check_grades, joined_hits, match_columns
+from rankjury.core.types import are_whole, cut_rows, listed
 from rankjury.errors import DataError
 from rankjury.io.source import Source
 
@@ -24,6 +24,10 @@ class _Pairs(list[tuple[str, Any]]):
 def read(source: Source, kind: str) -> pl.DataFrame:
     """Return query_id, item_id and grade or score of all entries."""
     tree = parse_json(source.text(), source.name, expected="{query: {item: number}}", members=_Pairs)
+    if _may_hold_hits(tree):
+        hits = _read_hits(parse_json(source.text(), source.name, members=unique_members(source.name)), source, kind)
+        if hits is not None:
+            return hits
     if isinstance(tree, _Pairs):
         return _from_objects(tree, source, kind)
     if not isinstance(tree, list):
@@ -36,6 +40,32 @@ def read(source: Source, kind: str) -> pl.DataFrame:
             raise duplicate_error((name for name, _ in record), f"{source.name}, object {number}")
     frame = pl.DataFrame(rows, infer_schema_length=None, strict=False)
     return table_of(frame, source, kind, lambda row: f"{source.name}, object {row + 1}")
+
+
+def _may_hold_hits(tree: Any) -> bool:
+    """Return whether the first entry is not an object of numbers; large runs are not copied to find out."""
+    values = [value for _, value in tree] if isinstance(tree, _Pairs) else tree if isinstance(tree, list) else []
+    first: Any = next((value for value in values if value), None)
+    if not isinstance(first, _Pairs):
+        return isinstance(tree, _Pairs) and not (isinstance(first, list) and type(first[0]) in (str, int))
+    return any(isinstance(value, list) for _, value in first)
+
+
+def _read_hits(tree: Any, source: Source, kind: str) -> pl.DataFrame | None:
+    """Return the hits of search responses by query as a table; None where there are none."""
+    try:
+        hits, nothing_found = joined_hits(tree)
+    except DataError as error:
+        error.where = source.name
+        raise
+    if hits is tree:
+        return None
+    frame = pl.DataFrame(hits, infer_schema_length=None, strict=False)
+    if kind == "run" and {SCORE, RANK}.isdisjoint(match_columns(frame.columns, kind, source.name, has_order=True)):
+        frame = frame.with_columns(pl.int_range(1, pl.len() + 1).alias(RANK))
+    frame = table_of(frame, source, kind, lambda row: f"{source.name}, hit {row + 1}")
+    bare = pl.DataFrame({QUERY: nothing_found}, schema={QUERY: frame.schema[QUERY]}, strict=False)
+    return pl.concat([frame, bare], how="diagonal") if kind == "run" else frame
 
 
 def _from_objects(tree: _Pairs, source: Source, kind: str) -> pl.DataFrame:
@@ -258,6 +288,10 @@ def read_jsonl(source: Source, kind: str) -> pl.DataFrame:
         colons, backslashes = count_octets(content, b":\\")
         if _may_repeat_keys(frame, content, colons) or (backslashes and may_hold_surrogates(bytes(content))):
             _read_line_by_line(source, content)
+    if any(column.dtype.is_nested() for column in frame):
+        hits = _read_hits(list(line_objects(source.lines(), source.name, "an object on each line")), source, kind)
+        if hits is not None:
+            return hits
     return table_of(frame, source, kind, place)
 
 
