@@ -73,14 +73,17 @@ def refused(folder: Path, text: str) -> str:
     return str(caught.value)
 
 
-def test_a_reference_plan_shows_no_levels_as_scores(place: Path) -> None:
-    """Only the order is worked out of candidates: minus the place stood on the page as the score."""
+def test_the_scores_of_candidates_are_similarities(place: Path) -> None:
+    """Minus the place stood on the page as the score."""
     put(place, twice__npz=held(np.repeat(BASE[: COUNT // 2], 2, axis=0)))  # equal vectors, whose levels are equal
     text = HEAD + GOLD + SYSTEMS + "[systems.twice]\nkind = 'vectors'\npath = 'twice.npz'\n"
     report = carried_out(place, text).report
     assert report.answers is not None
-    assert [listed.scores for listed in report.answers.systems.values()] == [None, None]
-    assert [one.get("first_scores") for one in report.to_json()["systems"].values()] == [None, None]
+    first = report.answers.systems["base"].of(0)[0]
+    vectors = BASE / np.linalg.norm(BASE, axis=1, keepdims=True)
+    others = np.delete(vectors @ vectors[0], 0)
+    assert first.score == pytest.approx(others.max(), abs=1e-6)
+    assert all(listed.scores is not None for listed in report.answers.systems.values())
 
 
 class TestAgreementTable:

@@ -124,7 +124,7 @@ class VectorsSystem(VectorFiles, SystemTable):
         if reference is not None and reference.vectors is not None and candidates is None:
             check_same_items(reference.vectors, corpus)
         size = len(corpus) if candidates is None else len(candidates)
-        # One more than the measures use, to detect whether the last is tied with the next.
+        # With a reference as gold, one more than the measures use, to detect whether the last is tied with the next.
         only_order = reference is not None and context.deepest is not None and self.threshold is None
         deep = context.deepest + 1 if only_order and context.deepest else default_depth(size, context.cuts)
         wanted, found = context.loaded_gold.choose_queries(context.gold, corpus, queries)
@@ -137,7 +137,6 @@ class VectorsSystem(VectorFiles, SystemTable):
             wanted=wanted,
             candidates=candidates,
             cuts=context.cuts,
-            scored=not only_order,
             progress=context.progress,
         )
         sections: list[Section] = [space.hygiene]
