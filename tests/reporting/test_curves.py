@@ -147,7 +147,7 @@ class TestWhatIsDrawn:
         assert axes.get_xlabel() == "k"
 
     def test_it_is_said_that_ks_are_not_to_scale(self, report: Report) -> None:
-        assert curves_figure(report).axes[-1].get_xlabel() == "k (evenly spaced)"
+        assert curves_figure(report).axes[-1].get_xlabel() == "k (not to scale)"
 
 
 class TestAxes:

@@ -12,6 +12,8 @@ from rankjury.stats.formatting import format_with_interval
 
 _CLOSE = 0.2
 """As a share of the mean distance in time: nearer runs would overlap."""
+_SHORTEST = 2.0
+"""Seconds that an axis of time spans at least: its ticks are whole seconds."""
 
 
 class RunPoint(Protocol):
@@ -66,7 +68,7 @@ def history_chart(
     chart = LineChart(
         title=title,
         description=_description(lines, runs, marks, title),
-        x_label="time of the run, UTC" if spacing == "time" else "runs in the order of time (evenly spaced)",
+        x_label=_time_label(times) if spacing == "time" else "runs in the order of time, UTC (not to scale)",
         y_label=y_label or title,
         lines=lines,
         spacing=spacing,
@@ -102,18 +104,27 @@ def _seconds(time: str) -> float:
 
 def _are_spread(times: Sequence[float]) -> bool:
     """Whether most runs keep their distance on an axis of time."""
-    if len(set(times)) < 2:
+    if len(set(times)) < 2 or times[-1] - times[0] < _SHORTEST:
         return False
     usual = (times[-1] - times[0]) / (len(times) - 1)
     close = sum(after - before < _CLOSE * usual for before, after in pairwise(times))
     return 4 * close <= len(times) - 1
 
 
+def _time_label(times: Sequence[float]) -> str:
+    """Return the name of an axis of time, with the date where all runs are of one day: ticks are hours then."""
+    first, last = (datetime.fromtimestamp(time, UTC) for time in (times[0], times[-1]))
+    return "time of the run, UTC" + (f" ({first:%Y-%m-%d})" if first.date() == last.date() else "")
+
+
 def _format_time(seconds: float, times: Sequence[float]) -> str:
-    """Return the day of a run, with the hour where two runs are of the same day."""
-    day = datetime.fromtimestamp(seconds, UTC)
-    same = len({datetime.fromtimestamp(time, UTC).date() for time in times}) < len(times)
-    return day.strftime("%m-%d %H:%M" if same else "%Y-%m-%d")
+    """Return the day of a run, with the time where two runs are of the same day, to the second where they need it."""
+    for shape in ("%Y-%m-%d", "%m-%d %H:%M"):
+        if len({datetime.fromtimestamp(time, UTC).strftime(shape) for time in times}) == len(times):
+            break
+    else:
+        shape = "%m-%d %H:%M:%S"
+    return datetime.fromtimestamp(seconds, UTC).strftime(shape)
 
 
 def _description(

@@ -20,7 +20,12 @@ _STEPS = (1.0, 2.0, 5.0, 10.0)
 _MOST_DECIMALS = 10
 _THOUSANDS = 10_000.0
 _DAY = 86_400
-_TIME_STEPS = tuple(60 * minutes for minutes in (1, 2, 5, 10, 15, 30, 60, 120, 180, 360, 720, 1440, 2880, 10080, 20160))
+_MINUTE = 60
+_TIME_STEPS = (
+    *(1, 2, 5, 10, 15, 30),
+    *(_MINUTE * minutes for minutes in (1, 2, 5, 10, 15, 30, 60, 120, 180, 360, 720, 1440, 2880, 10080, 20160)),
+)
+"""In seconds."""
 _YEAR = 12
 _MONTHS = (1, 2, 3, 6, _YEAR, 24, 60, 120, 240, 600, 1200)
 Tick = tuple[float, str]
@@ -195,7 +200,8 @@ def time_ticks(low: float, high: float, most: int) -> list[tuple[float, str]]:
         return _month_ticks(low, high, most)
     step = _TIME_STEPS[bisect_left(_TIME_STEPS, wide)]
     ticks = [float(number * step) for number in range(ceil(low / step), floor(high / step) + 1)]
-    shape = "%Y-%m-%d" if step >= _DAY else "%m-%d %H:%M" if high - low > _DAY else "%H:%M"
+    clock = "%H:%M:%S" if step < _MINUTE else "%H:%M"
+    shape = "%Y-%m-%d" if step >= _DAY else f"%m-%d {clock}" if high - low > _DAY else clock
     return [(tick, datetime.fromtimestamp(tick, UTC).strftime(shape)) for tick in ticks]
 
 

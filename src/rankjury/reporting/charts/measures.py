@@ -91,19 +91,19 @@ def differences_chart(report: Report) -> DotPlot | None:
     of = f" in {names}" if len(shown) == 1 else ""
     left_out = len(measures) - len(shown)
     return DotPlot(
-        title=f"Differences to {baseline}",
-        description=f"Difference of each system to {baseline} under {names}, with {interval_name(report)}s.",
-        x_label=f"difference{of} to {baseline}{better}",
+        title=f"Differences from {baseline}",
+        description=f"Difference of each system from {baseline} under {names}, with {interval_name(report)}s.",
+        x_label=f"difference{of} from {baseline}{better}",
         rows=tuple(rows),
         series=tuple(systems),
         keyed=len(rows) == len(shown),
         places=style_places(report, systems),
         reference=0.0,
-        reference_label="as the baseline",
+        reference_label="no difference",
         footnote=_footnote(
             report,
             rows,
-            "differences that chance makes often enough, all systems considered",
+            "not shown to differ, with all comparisons considered",
             f"{left_out} more under other measures: see the table." if left_out else "",
         ),
     )
@@ -156,12 +156,14 @@ def _slice_differences(report: Report, measure: str, systems: Sequence[str]) -> 
         systems,
         differing,
         f"Difference in {measure} between {named} and {baseline}",
-        "differences that chance makes often enough, all slices considered",
-        f"{plural(same, 'slice', 'slices')} without any difference left out." if same else "",
-        title=f"{measure} by slice: difference to {baseline}",
-        x_label=f"difference in {measure}{of} to {baseline} ({better} is better)",
+        "not shown to differ, with all slices considered",
+        f"{plural(same, 'slice', 'slices')} without a difference {'is' if same == 1 else 'are'} not drawn."
+        if same
+        else "",
+        title=f"{measure} by slice: difference from {baseline}",
+        x_label=f"difference in {measure}{of} from {baseline} ({better} is better)",
         reference=0.0,
-        reference_label="as the baseline",
+        reference_label="no difference",
     )
 
 
@@ -191,7 +193,7 @@ def _slice_means(report: Report, measure: str, systems: Sequence[str]) -> DotPlo
         systems,
         rows,
         f"Mean {measure} of {named}",
-        f"as far from the other {report.unit[1]} as chance takes it",
+        f"not shown to differ from the other {report.unit[1]}",
         title=f"{measure} by slice",
         x_label=f"mean {measure}{of}" + (" (less is better)" if report.lower_is_better(measure) else ""),
         reference=mean,
@@ -336,7 +338,7 @@ def curve_chart(
     return LineChart(
         title=y_label,
         description=description,
-        x_label="k" if even else "k (evenly spaced)",
+        x_label="k" if even else "k (not to scale)",
         y_label=y_label,
         lines=tuple(lines),
         spacing="even",

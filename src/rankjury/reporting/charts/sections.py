@@ -260,7 +260,7 @@ def _bars(name: str, edges: Sequence[float], counts: Sequence[int], one: str, ma
     note, low, high = plural(sum(counts), one, many), edges[0], edges[-1]
     if len(counts) > 1 and high - low <= _NEXT_TO_NOTHING * max(abs(low), abs(high)):
         middle = format_value((low + high) / 2, 3)
-        return Bars(name, (low, high), (sum(counts),), f"{note}, all {middle} but for rounding")
+        return Bars(name, (low, high), (sum(counts),), f"{note}, all {middle}")
     return Bars(name, tuple(edges), tuple(counts), note)
 
 

@@ -51,6 +51,9 @@ _DOT, _ROW, _GAP = 15.0, 23.0, 10.0
 """How high a dot's line is, the least a row is, and how far columns are apart."""
 _WIDEST_LABEL, _WIDEST_NOTE, _NARROWEST_PLOT = 0.36, 0.2, 0.3
 """As shares of the width."""
+_CAPTION_LINE = 14.0
+_NARROW, _LABEL_LINE = 480.0, 17.0
+"""A sheet that is narrower, as on a phone, has the label of a row above its dots, in a line of this height."""
 _TICK_ROOM = 64.0
 _MOST_MARKERS = 60
 """On one line; more would hide it."""
@@ -119,13 +122,13 @@ CHART_CSS = "\n".join(
 """A page that has grounds of its own sets ``--chart-ground`` to them, for hollow markers."""
 
 
-def to_svg(chart: Chart, prefix: str, *, width: float = 720.0) -> str:
+def to_svg(chart: Chart, prefix: str, *, width: float = 720.0, tooltips: bool = True) -> str:
     """Draw the chart as one ``<svg>``; ``prefix`` begins its ids and must be unique on the page.
 
     It fills the width of its container. ``width`` is the one at which texts have their size, 12 pixels and 11: give
-    360 for charts in two columns.
+    360 for charts in two columns. Without ``tooltips`` and its description it is smaller.
     """
-    sheet = Sheet(chart, width)
+    sheet = Sheet(chart, width, tooltips=tooltips)
     if isinstance(chart, DotPlot):
         height = draw_dots(sheet, chart)
     elif isinstance(chart, LineChart):
@@ -145,25 +148,29 @@ def number(value: float) -> str:
 class Sheet:
     """A drawing in the making: pieces of SVG, from the back to the front."""
 
-    def __init__(self, chart: Chart, width: float) -> None:
+    def __init__(self, chart: Chart, width: float, *, tooltips: bool = True) -> None:
         self.chart = chart
+        self.tooltips = tooltips
         self.width = width
         self._pieces: list[str] = []
 
     def markup(self, prefix: str, height: float) -> str:
         """Return the SVG, with the chart's title and description for readers who cannot see it."""
         name = escape("".join(letter for letter in prefix if letter.isalnum() or letter in "-_"), quote=True)
+        about = f'<desc id="{name}-desc">{_escaped(self.chart.description, 1_000)}</desc>' if self.tooltips else ""
         return (
-            f'<svg class="chart" role="img" aria-labelledby="{name}-title {name}-desc" width="100%" '
+            f'<svg class="chart" role="img" aria-labelledby="{name}-title{about and f" {name}-desc"}" width="100%" '
             f'viewBox="0 0 {number(self.width)} {number(height)}" font-size="{number(SMALL)}" '
             f'preserveAspectRatio="xMinYMin meet"><title id="{name}-title">{_escaped(self.chart.title)}</title>'
-            f'<desc id="{name}-desc">{_escaped(self.chart.description, 1_000)}</desc>{"".join(self._pieces)}</svg>'
+            f"{about}{''.join(self._pieces)}</svg>"
         )
 
     def text(self, x: float, y: float, content: str, kind: str = "label", anchor: str = "start") -> None:
         """Write a text that is already shortened to its room; ``y`` is its base line."""
         aligned = "" if anchor == "start" else f' text-anchor="{anchor}"'
-        size = f' font-size="{number(TEXT)}"' if kind == "label" else ""  # the other texts, which are many, are small
+        size = (
+            f' font-size="{number(TEXT)}"' if kind.startswith("label") else ""
+        )  # the other texts, which are many, are small
         self._pieces.append(
             f'<text class="{kind}" x="{number(x)}" y="{number(y)}"{aligned}{size}>{escape(content, quote=False)}</text>'
         )
@@ -173,7 +180,9 @@ class Sheet:
 
     def open(self, kind: str, title: str = "") -> None:
         """Open a group; pointing at it shows its title."""
-        self._pieces.append(f'<g class="{kind}">' + (f"<title>{_escaped(title)}</title>" if title else ""))
+        self._pieces.append(
+            f'<g class="{kind}">' + (f"<title>{_escaped(title)}</title>" if title and self.tooltips else "")
+        )
 
     def close(self) -> None:
         self._pieces.append("</g>")
@@ -268,7 +277,7 @@ class Plot:
         for value, name in self.upright.ticks(_most(self.bottom - self.top)):
             sheet.across(self.left, self.right, self.y(value), "grid")
             sheet.text(self.left - 6, self.y(value) + 4, name, "tick", "end")
-        sheet.text(0.0, self.top - 9 - above, fit_text(y_label, self.right, SMALL), "note")
+        sheet.text(0.0, self.top - 13 - above, fit_text(y_label, self.right, SMALL), "note")
         self.draw_across(x_label)
 
     def draw_across(self, x_label: str) -> None:
@@ -283,39 +292,58 @@ class Plot:
 
 
 def draw_dots(sheet: Sheet, chart: DotPlot) -> float:
-    """Draw a dot plot and return its height; values in words are omitted where they leave too little for the dots."""
+    """Draw a dot plot and return its height; values in words are omitted where they leave too little for the dots.
+
+    Labels are left of the dots, or above them on a narrow sheet.
+    """
+    narrow = sheet.width < _NARROW
+    above = _LABEL_LINE if narrow else 0.0
     labels = [text_width(clean_text(row.label), TEXT) for row in chart.rows]
-    label = min(max(labels, default=0.0), _WIDEST_LABEL * sheet.width)
     note = max((text_width(clean_text(row.note), SMALL) for row in chart.rows), default=0.0)
     note = min(note, _WIDEST_NOTE * sheet.width)
+    widest = sheet.width - note - _GAP if narrow else _WIDEST_LABEL * sheet.width
+    label = min(max(labels, default=0.0), widest)
     shown = max((text_width(clean_text(dot.shown), SMALL) for dot in chart.dots), default=0.0)
-    left = label + (_GAP + note if note else 0.0) + 1.4 * _GAP
+    left = 1.4 * _GAP + (0.0 if narrow else label + (_GAP + note if note else 0.0))
     in_words = shown > 0 and sheet.width - left - shown - 1.4 * _GAP >= _NARROWEST_PLOT * sheet.width
     right = sheet.width - (shown + 1.4 * _GAP if in_words else _GAP)
     top = sheet.legend(chart.series, lines=False) if chart.keyed and len(chart.series) > 1 else 4.0
     if chart.reference_label:
         top += 16.0
-    bottom = top + sum(map(_height, chart.rows))
+    bottom = top + sum(_height(row) + above for row in chart.rows)
     plot = Plot(sheet, x_scale(chart), Scale(0.0, 1.0), left, right, top, bottom)
     _draw_ground(plot, chart)
     y = top
     for row in chart.rows:
-        middle = y + _height(row) / 2
+        middle = y + above + _height(row) / 2
+        line = y + _LABEL_LINE if narrow else middle + 4  # base line of the label
         if y > top:
             sheet.across(0.0, sheet.width, y, "grid")
         name = fit_text(row.label, label, TEXT)
         sheet.open("row", row.label if name != row.label else "")  # pointing at a shortened name shows all of it
-        sheet.text(0.0, middle + 4, name)
+        sheet.text(0.0, line, name, "label over" if narrow else "label")
         sheet.close()
         if row.note:
             shown_note = fit_text(row.note, _WIDEST_NOTE * sheet.width, SMALL)
-            sheet.text(label + _GAP + note, middle + 4, shown_note, "note", "end")
+            sheet.text(label + _GAP + note, line, shown_note, "note over" if narrow else "note", "end")
         _draw_row_dots(plot, chart, row, middle, in_words=in_words)
-        y += _height(row)
+        y += _height(row) + above
     if not chart.rows:
         sheet.text(left, bottom + 4, "nothing to show", "note")
-    sheet.centred((left + right) / 2, bottom + 36, fit_text(chart.x_label, sheet.width, SMALL))
-    return bottom + 44.0
+    y = bottom + 36
+    for text in _lines_of(chart.x_label, sheet.width):
+        sheet.centred((left + right) / 2, y, fit_text(text, sheet.width, SMALL))
+        y += _CAPTION_LINE
+    return y - _CAPTION_LINE + 8.0
+
+
+def _lines_of(text: str, room: float) -> list[str]:
+    """Return a small text, in two lines where it is too wide for one."""
+    if text_width(clean_text(text), SMALL) <= room:
+        return [text]
+    spaces = [place for place, letter in enumerate(text) if letter == " "]
+    middle = min(spaces, key=lambda place: abs(place - len(text) / 2), default=len(text))
+    return [text[:middle], text[middle + 1 :]]
 
 
 def _height(row: DotRow) -> float:
@@ -331,7 +359,7 @@ def _draw_ground(plot: Plot, chart: DotPlot) -> None:
         sheet.path(f"M{number(left)} {number(plot.top)}H{number(right)}v{high}H{number(left)}z", "allowed")
     for value, name in plot.across.ticks(max(2, int(wide / _TICK_ROOM))):
         sheet.upright(plot.x(value), plot.top, plot.bottom + 4, "grid")
-        sheet.text(plot.x(value), plot.bottom + 18, name, "tick", "middle")
+        sheet.centred(plot.x(value), plot.bottom + 18, name, "tick")
     sheet.across(plot.left, plot.right, plot.bottom, "axis")
     if chart.reference is not None:
         sheet.upright(plot.x(chart.reference), plot.top - 4, plot.bottom, "reference")
@@ -366,7 +394,7 @@ def draw_lines(sheet: Sheet, chart: LineChart) -> float:
         lambda label: text_width(label, SMALL),
     )
     high = height_for(sheet.width)
-    plot = Plot.laid_out(sheet, x_scale(chart), y_scale(chart), top + 22 + _MARK_LINE * rows, high)
+    plot = Plot.laid_out(sheet, x_scale(chart), y_scale(chart), top + 26 + _MARK_LINE * rows, high)
     plot.draw_ground(chart.x_label, chart.y_label, above=_MARK_LINE * rows)
     heights = [plot.top - _MARK_LINE * (rows - row - 1) - 5 for _, _, row in marks]
     for (x, _, _), y in zip(marks, heights, strict=True):
@@ -479,7 +507,7 @@ def _draw_bar(plot: Plot, left: float, right: float, count: float) -> None:
 def draw_points(sheet: Sheet, chart: Scatter) -> float:
     """Draw a scatter plot and return its height."""
     top = sheet.legend(chart.series, lines=bool(chart.lines)) if len(chart.series) > 1 else 2.0
-    plot = Plot.laid_out(sheet, x_scale(chart), y_scale(chart), top + 22.0, height_for(sheet.width) + 40)
+    plot = Plot.laid_out(sheet, x_scale(chart), y_scale(chart), top + 26.0, height_for(sheet.width) + 40)
     plot.draw_ground(chart.x_label, chart.y_label)
     for frontier in chart.frontiers:
         sheet.path(_joined(plot, frontier), "frontier", ' fill="none"')
