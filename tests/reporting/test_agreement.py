@@ -58,7 +58,7 @@ def agreement_lines(report: Report) -> list[str]:
 
 
 def improvement_table(report: Report, headline: Sequence[str] = ()) -> tuple[list[str], list[list[str]]]:
-    found = tables_of(render_reference(replace(report, headline=tuple(headline)), False), "over base")
+    found = tables_of(render_reference(replace(report, headline=tuple(headline)), False), "vs base")
     return (found[0].header, found[0].texts) if found else ([], [])
 
 
@@ -121,31 +121,31 @@ class TestSimilarities:
 
 class TestImprovements:
     def test_the_sentence(self, report: Report) -> None:
-        """``tuned over base: NDCG@3 +80.2 % [+50.1, +120.3], shown``"""
+        """``tuned vs base: NDCG@3 +80.2 % [+50.1, +120.3]``"""
         one = compared(report)
         assert one.relative is not None and one.relative_ci is not None and one.relative > 0
         low, high = one.relative_ci
         assert improvements(report) == [
-            f"tuned over base: NDCG@3 +{100 * one.relative:.1f} % [+{100 * low:.1f}, +{100 * high:.1f}], shown"
+            f"tuned vs base: NDCG@3 +{100 * one.relative:.1f} % [+{100 * low:.1f}, +{100 * high:.1f}]"
         ]
         assert one.relative == pytest.approx(one.mean / one.baseline_mean - 1)
 
     @pytest.mark.parametrize(
         ("changes", "expected"),
         [
-            ({"relative": -0.0904, "relative_ci": (-0.114, -0.0663)}, "−9.0 % [−11.4, −6.6], shown"),
-            ({"relative": 0.0, "relative_ci": (0.0, 0.0)}, "0.0 % [0.0, 0.0], shown"),
-            ({"relative": -0.0001, "relative_ci": (-0.02, 0.02)}, "0.0 % [−2.0, +2.0], shown"),
-            ({"relative": 0.5, "relative_ci": None}, "+50.0 %, shown"),
-            ({"relative": 12.0, "relative_ci": (9.0, 20.0)}, "+1200.0 % [+900.0, +2000.0], shown"),
-            ({"relative": 0.5, "relative_ci": None, "p_holm": 0.05}, "+50.0 %, shown"),
-            ({"relative": 0.5, "relative_ci": None, "p_holm": 0.06}, "+50.0 %, not shown: chance alone may do that"),
-            ({"relative": 0.5, "relative_ci": None, "p_holm": None}, "+50.0 %, not shown: chance alone may do that"),
+            ({"relative": -0.0904, "relative_ci": (-0.114, -0.0663)}, "−9.0 % [−11.4, −6.6]"),
+            ({"relative": 0.0, "relative_ci": (0.0, 0.0)}, "0.0 % [0.0, 0.0]"),
+            ({"relative": -0.0001, "relative_ci": (-0.02, 0.02)}, "0.0 % [−2.0, +2.0]"),
+            ({"relative": 0.5, "relative_ci": None}, "+50.0 %"),
+            ({"relative": 12.0, "relative_ci": (9.0, 20.0)}, "+1200.0 % [+900.0, +2000.0]"),
+            ({"relative": 0.5, "relative_ci": None, "p_holm": 0.05}, "+50.0 %"),
+            ({"relative": 0.5, "relative_ci": None, "p_holm": 0.06}, "+50.0 %, not shown: chance alone may explain it"),
+            ({"relative": 0.5, "relative_ci": None, "p_holm": None}, "+50.0 %, not shown: chance alone may explain it"),
         ],
     )
     def test_signs_intervals_and_verdicts(self, report: Report, changes: dict[str, Any], expected: str) -> None:
         changes = {"p_holm": 0.001, **changes}
-        assert improvements(having(report, **changes)) == [f"tuned over base: NDCG@3 {expected}"]
+        assert improvements(having(report, **changes)) == [f"tuned vs base: NDCG@3 {expected}"]
 
     def test_of_a_baseline_of_nothing_there_is_no_share(self, report: Report) -> None:
         assert improvements(having(report, relative=None)) == []
@@ -160,7 +160,7 @@ class TestImprovements:
 
     def test_the_table(self, report: Report) -> None:
         header, rows = improvement_table(report)
-        assert header == ["over base", "measure", "change", "means", "p"]
+        assert header == ["vs base", "measure", "change", "means", "p"]
         assert [row[:2] for row in rows] == [["tuned", "Recall@3"], ["", "NDCG@3"], ["", "MRR@3"], ["", "MAP@3"]]
         one = compared(report)
         assert rows[1][3] == f"{one.baseline_mean:.3f} → {one.mean:.3f}"
@@ -170,7 +170,7 @@ class TestImprovements:
     def test_each_system_has_its_sentence(self, report: Report) -> None:
         third = tuple(replace(one, system="third", relative=-0.5, relative_ci=None) for one in report.comparisons)
         three = replace(report, comparisons=(*report.comparisons, *third))
-        assert [line.partition(":")[0] for line in improvements(three)] == ["tuned over base", "third over base"]
+        assert [line.partition(":")[0] for line in improvements(three)] == ["tuned vs base", "third vs base"]
         assert [row[0] for row in improvement_table(three)[1]] == ["tuned", "", "", "", "third", "", "", ""]
 
 
@@ -194,18 +194,18 @@ class TestPrinted:
         print_report(replace(report, headline=(NDCG,)))
         text = capsys.readouterr().out
         parts = ["base:\n", "tuned:\n", "mean±standard deviation over 30 queries", "Recall: recall(over=k,gold=k)",
-                 "over base", "tuned over base: NDCG@3", "Spearman ρ", "RMSE", "over 90 pairs"]  # fmt: skip
+                 "vs base", "tuned vs base: NDCG@3", "Spearman ρ", "RMSE", "over 90 pairs"]  # fmt: skip
         assert [text.index(part) for part in parts] == sorted(text.index(part) for part in parts)
         assert max(map(len, text.splitlines())) <= 80
 
     def test_without_pairs_and_comparisons(self, report: Report, capsys: pytest.CaptureFixture[str]) -> None:
         print_report(replace(with_only(report, Agreement, {}), comparisons=()))
         text = capsys.readouterr().out
-        assert "tuned:" in text and "Spearman" not in text and "over base" not in text
+        assert "tuned:" in text and "Spearman" not in text and "vs base" not in text
 
     def test_names_are_no_markup(self, capsys: pytest.CaptureFixture[str]) -> None:
         draw = np.random.default_rng(2)
         spaces = {"[red]a": draw.normal(size=(12, 3)), "[/]": draw.normal(size=(12, 3))}
         print_report(rankjury.agree(draw.normal(size=(12, 4)), spaces, (2,), resampling=Resampling(resamples=100)))
         text = capsys.readouterr().out
-        assert "[red]a:" in text and "[/] over [red]a: NDCG@2" in text
+        assert "[red]a:" in text and "[/] vs [red]a: NDCG@2" in text

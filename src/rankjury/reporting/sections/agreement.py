@@ -42,7 +42,7 @@ def render_reference(report: Report, brief: bool) -> SectionBlock | None:
         )
         before = comparison.system
     if rows:
-        header = [f"over {report.baseline}", "measure", "change", "means", "p"]
+        header = [f"vs {report.baseline}", "measure", "change", "means", "p"]
         tables.append(make_table(header, rows, text=(0, 1), wraps=(0,)).dropping("means"))
     lines = tuple(_improvement_lines(report, names))
     return SectionBlock("By cut-off", tables, lines, order=0, replaces=frozenset({"headline", "comparison"}))
@@ -109,15 +109,15 @@ def _pairs_lines(found: Mapping[str, Agreement]) -> Iterator[str]:
 
 
 def _improvement_lines(report: Report, names: Mapping[str, str]) -> Iterator[str]:
-    """``tuned over base: NDCG@10 +51.2 % [+48.0, +54.3]``, a line per system, of NDCG where there is one."""
+    """``tuned vs base: NDCG@10 +51.2 % [+48.0, +54.3]``, a line per system, of NDCG where there is one."""
     chosen: dict[str, Comparison] = {}
     for comparison in _relative(report):
         if comparison.system not in chosen or comparison.measure.startswith("ndcg"):
             chosen[comparison.system] = comparison
     for comparison in chosen.values():
-        verdict = "shown" if comparison.is_significant(report.level) else "not shown: chance alone may do that"
+        verdict = "" if comparison.is_significant(report.level) else ", not shown: chance alone may explain it"
         change = f"{names[comparison.measure]} {_format_share(comparison)}"
-        yield f"{comparison.system} over {comparison.baseline}: {change}, {verdict}"
+        yield f"{comparison.system} vs {comparison.baseline}: {change}{verdict}"
 
 
 def _relative(report: Report) -> list[Comparison]:

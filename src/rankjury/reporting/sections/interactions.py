@@ -134,7 +134,7 @@ def windows_table(about: Interactions) -> TextTable:
         span = f"{window.begin[:10]} – {window.end[:10]}" if window.begin and window.end else ""
         rows.append([name, *cells, span])
     header = ["window", "rows", "users", "items", "new users", "new items", "from – to"]
-    return make_table(header, rows, text=(0, 6), fixed=1, notes=["new: of whom training has nothing."])
+    return make_table(header, rows, text=(0, 6), fixed=1, notes=["new: without training interactions."])
 
 
 def _tiers_table(report: Report, label: str, *, ends: bool) -> TextTable:

@@ -78,10 +78,10 @@ def _result_table(report: Report, system: str, looked: QueryMatches, partial: Pa
         head = [str(result.rank), score, report.name_of(result.item)]
         marks = {keyword: f"{HAS if keyword in result.has else LACKS} {name}" for keyword, name in keywords.items()}
         by_group = [" ".join(mark for keyword, mark in marks.items() if group_of[keyword] == group) for group in groups]
-        lacking = " ".join(mark for keyword, mark in marks.items() if keyword not in result.has)
+        every = " ".join(mark.replace(" ", "", 1) for mark in marks.values())
         verdict = _format_match(result, partial.threshold)
         rows.append([*head, *by_group, verdict])
-        narrow.append([*head, lacking, verdict])
+        narrow.append([*head, every, verdict])
     names = list(keywords.values())
     # With the group where two groups have the same keyword.
     distinct = [name if names.count(name) == 1 else keyword for keyword, name in keywords.items()]
@@ -101,7 +101,7 @@ def _result_table(report: Report, system: str, looked: QueryMatches, partial: Pa
         wraps=wide,
         title="\n  ".join([title, *lines]),
         notes=[_format_scores(report, system, looked.query)] if report.queries is not None else [],
-        narrower=[make_table(["rank", "score", "item", "lacks", "match"], narrow, text=(2, 3, 4), wraps=(2, 3))],
+        narrower=[make_table(["rank", "score", "item", "keywords", "match"], narrow, text=(2, 3, 4), wraps=(2, 3))],
     )
 
 
@@ -156,7 +156,7 @@ def _summary_lines(report: Report, system: str) -> Iterator[str]:
             f"{look_alike.item} to {look_alike.query} ({look_alike.score:.2f}, lacks {', '.join(look_alike.lacks)})"
             for look_alike in partial.look_alikes[:3]
         )
-        yield f"Look-alikes, most alike though not relevant: {pairs}"
+        yield f"Most similar results that are not relevant: {pairs}"
     alike = partial.alike
     if alike is not None and alike.others is not None:
         right = "" if alike.relevant is None else f", relevant ones {format_percent(alike.relevant, 1)}"

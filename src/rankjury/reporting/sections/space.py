@@ -10,6 +10,10 @@ from rankjury.retrieval.diagnostics import GoldSpaces, SpaceDiagnostics
 from rankjury.stats.formatting import format_percent
 
 _LONGEST_HUB = 16
+_LEGEND = (
+    "length: L2 norm, mean ± standard deviation · equal, near: duplicates and near-duplicates · mean cos: mean cosine "
+    "of two vectors · hub skew: skewness of how often an item is a nearest neighbour · top hub: the most frequent one"
+)
 
 
 @renderer("spaces")
@@ -20,7 +24,7 @@ def render(report: Report, brief: bool) -> SectionBlock | None:
     spaces = {**(of_gold.spaces if of_gold is not None else {}), **report.sections_of(SpaceDiagnostics)}
     header = ["space", "vectors", "length", "equal", "near", "mean cos", "hub skew", "top hub"]
     rows = [_row(name, space, report) for name, space in spaces.items()]
-    shown = make_table(header, rows, text=(0, 7), wraps=(0, 7))
+    shown = make_table(header, rows, text=(0, 7), wraps=(0, 7), notes=[_LEGEND])
     return SectionBlock("Embedding spaces", [shown], charts=lambda: norm_charts(report)) if rows else None
 
 

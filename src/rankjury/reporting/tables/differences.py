@@ -133,7 +133,7 @@ def p_legend(report: Report) -> str:
     if not report.comparisons:
         return ""
     whole = any(comparison.whole for comparison in report.comparisons)
-    of_whole = " (of one value over all: the jackknife's t test)" if whole else ""
+    of_whole = " (measures of the run as a whole: jackknife t test)" if whole else ""
     return f"p: sign-flip test{of_whole}, Holm's correction"
 
 
