@@ -30,6 +30,7 @@ __all__ = [
     "chromium",
     "evaluated",
     "launched",
+    "misfits",
     "missing",
     "overflow",
     "pdf_pages",
@@ -176,6 +177,61 @@ def serious_violations(page: "Page") -> list[str]:
         if rule["impact"] in ("serious", "critical")
         for node in rule["nodes"]
     ]
+
+
+MISFITS = r"""() => {
+  const found = [];
+  const seen = (one) => one.checkVisibility() && !one.closest(".unseen, .skip");
+  const told = (one) => `${one.tagName.toLowerCase()}${one.id && "#" + one.id}.${one.getAttribute("class") ?? ""} ` +
+    `"${one.textContent.trim().slice(0, 40)}"`;
+  const all = (selector) => [...document.querySelectorAll(selector)].filter(seen);
+  // Nothing is wider than its container, whether that scrolls or lets it stick out.
+  for (const one of all("body *:not(svg, svg *, bdi, code, select, input, option, .whole)")) {
+    const style = getComputedStyle(one);
+    if (style.display === "inline" || style.display === "contents") continue;
+    if (one.scrollWidth > one.clientWidth + 1 && one.clientWidth) {
+      found.push(`${told(one)} is ${one.scrollWidth} wide in ${one.clientWidth}`);
+    }
+  }
+  for (const one of all(":is(.chip, .badge, .mark, .verdict, td, th, button, figure, .controls > *)")) {
+    const [inner, outer] = [one.getBoundingClientRect(), one.parentElement.getBoundingClientRect()];
+    if (inner.right > outer.right + 1 || inner.left < outer.left - 1) found.push(`${told(one)} sticks out`);
+  }
+  for (const svg of all("svg.chart")) {
+    const outer = svg.getBoundingClientRect();
+    for (const text of svg.querySelectorAll("text")) {
+      const inner = text.getBoundingClientRect();
+      if (inner.right > outer.right + 3 || inner.left < outer.left - 3 || inner.bottom > outer.bottom + 3) {
+        found.push(`${told(text)} sticks out of its chart`);
+      }
+    }
+  }
+  // No word and no number is broken in two lines.
+  const whole = ".chip, .badge, .mark, .verdict, nav a, button, h1, h2, h3, th, td, .name, .time, .legend, .answer";
+  const broken = (one) => {
+    const texts = document.createTreeWalker(one, NodeFilter.SHOW_TEXT);
+    const range = document.createRange();
+    for (let node = texts.nextNode(); node; node = texts.nextNode()) {
+      if (node.parentElement.closest("code, .id, .provenance, .unseen")) continue;
+      for (const word of node.data.matchAll(/[\p{L}\p{N}.+−]{2,}/gu)) {
+        range.setStart(node, word.index);
+        range.setEnd(node, word.index + word[0].length);
+        const lines = new Set([...range.getClientRects()].map((line) => Math.round(line.top)));
+        if (lines.size > 1) found.push(`"${word[0]}" is broken in ${told(one)}`);
+      }
+    }
+  };
+  all(whole).forEach(broken);
+  return [...new Set(found)].slice(0, 20);
+}"""
+
+
+def misfits(page: "Page") -> list[str]:
+    """What is wider than its container or sticks out of it, and words that are broken, with all that is folded open."""
+    page.evaluate("() => { for (const one of document.querySelectorAll('details')) one.open = true; }")
+    settled(page)
+    found: list[str] = page.evaluate(MISFITS)
+    return found
 
 
 def overflow(page: "Page") -> int:

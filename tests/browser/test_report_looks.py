@@ -1,11 +1,18 @@
 """How the report looks: light and dark, on paper, on a phone, without motion, for people who see or steer otherwise."""
 
+import subprocess
+import sys
+from collections.abc import Sequence
+from itertools import product
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.browser.ground import (
+    DESKTOP,
     PHONE,
+    misfits,
     overflow,
     pdf_pages,
     pdf_text_drawn,
@@ -113,6 +120,49 @@ def test_a_phone_need_not_scroll_sideways(page: "Page", movies: Reported) -> Non
     assert overflow(page) == 0
     with_query(page, movies)
     assert overflow(page) == 0
+
+
+PAGES = {
+    "compare": ("report.html",),
+    "movies": ("report.html",),
+    "papers": ("report.html",),
+    "fashion": ("report.html",),
+    "driving": ("report.html", "clips.html"),
+    "movielens": ("report.html",),
+}
+"""By sample, the pages that it writes; ``compare`` is the page of two runs with slices."""
+
+
+def pages_of(sample: str, folder: Path) -> list[Path]:
+    """The pages, written by the commands that a new user types."""
+
+    def run(*arguments: str) -> None:
+        command: Sequence[str] = (sys.executable, "-m", "rankjury", *arguments, "-q")
+        subprocess.run(command, cwd=folder, check=True, capture_output=True)
+
+    if sample == "compare":
+        run("demo", "--keep", "kept")
+        runs = (f"kept/{name}.trec" for name in ("qrels", "bm25", "dense"))
+        queries = "kept/queries.jsonl"
+        run("compare", *runs, "--slices", f"{queries}:type", "--texts", f"{queries}:text", "-o", "report.html")
+    else:
+        run("demo", sample, "-o", ".")
+    return [folder / name for name in PAGES[sample]]
+
+
+@pytest.mark.parametrize("sample", PAGES)
+def test_everything_fits_and_no_word_is_broken(browser: "Browser", tmp_path: Path, sample: str) -> None:
+    found = []
+    for file, size in product(pages_of(sample, tmp_path), (DESKTOP, PHONE)):
+        with watched(browser, viewport=size) as watch:
+            watch.page.goto(file.as_uri())
+            watch.page.wait_for_selector("tr[data-query]")
+            found += [f"{file.name} at {size['width']}: {one}" for one in misfits(watch.page)]
+            watch.page.click("tr[data-query] a")
+            watch.page.wait_for_selector("#query[data-shown]")
+            found += [f"a query of {file.name} at {size['width']}: {one}" for one in misfits(watch.page)]
+            found += watch.faults
+    assert found == []
 
 
 @pytest.mark.parametrize("width", [320, 768, 1280, 2560])

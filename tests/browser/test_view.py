@@ -14,7 +14,7 @@ import pytest
 
 from rankjury.tracking.archive.archive import Archive
 from rankjury.tracking.view.overview import RunCatalog
-from tests.browser.ground import PHONE, overflow, pictured, serious_violations, settled, watched
+from tests.browser.ground import DESKTOP, PHONE, misfits, overflow, pictured, serious_violations, settled, watched
 from tests.browser.hostile import HOSTILE, MARK, hostile_plan
 from tests.browser.reported import Reported, movies_plan, rows_of, rows_on_all_pages
 from tests.tracking.archive.made import kept, put_small, ranked
@@ -98,7 +98,7 @@ def test_the_list_is_filtered_as_one_types(page: "Page", home: str, names: list[
     assert runs_of(page) == names[3:] and page.input_value("#filter") == "small"
     assert page.evaluate("() => document.activeElement.id") == "filter"
     page.keyboard.type(" no such")
-    page.wait_for_selector("text=No run fits")
+    page.wait_for_selector("text=No matching runs")
     page.keyboard.press("Escape")
     page.wait_for_function("() => document.querySelectorAll('tr[data-run]').length === 4")
     page.select_option("#plan", "movies")
@@ -225,7 +225,7 @@ def test_another_system_is_chosen(page: "Page", home: str, names: list[str]) -> 
 def test_history_shows_steps_and_leads_to_runs(page: "Page", home: str, names: list[str]) -> None:
     page.goto(f"{home}history?plan=movies")
     assert runs_of(page) == names[2::-1]
-    assert page.locator("#trend svg[role=img]").count() == 1
+    assert page.locator("#trend svg[role=img]:visible").count() == 1
     page.select_option("select[name=measure]", "hits@10")
     page.wait_for_url(re.compile("measure=hits"))
     assert page.inner_text(".about").startswith("hits@10")
@@ -262,7 +262,7 @@ def test_what_is_at_work_is_shown_live(page: "Page", tmp_path: Path) -> None:
         page.wait_for_selector("#running", state="hidden")
         assert runs_of(page) == [run.name for run in own.runs()]
         page.fill("#filter", "nothing")
-        page.wait_for_selector("text=No run fits")
+        page.wait_for_selector("text=No matching runs")
 
 
 def addresses(home: str, names: list[str]) -> dict[str, str]:
@@ -299,6 +299,17 @@ def test_a_phone_needs_no_scrolling_sideways(page: "Page", home: str, names: lis
     assert overflow(page) == 0
     assert serious_violations(page) == []
     pictured(page, f"view-{what.replace(' ', '-')}-phone")
+
+
+@pytest.mark.parametrize("size", [DESKTOP, PHONE], ids=["desktop", "phone"])
+@pytest.mark.parametrize("what", ["list", "history", "run", "query", "compare", "compared query"])
+def test_everything_fits_and_no_word_is_broken(
+    page: "Page", home: str, names: list[str], what: str, size: dict[str, int]
+) -> None:
+    page.set_viewport_size({"width": size["width"], "height": size["height"]})
+    page.goto(addresses(home, names)[what])
+    page.wait_for_selector(READY.get(what, "#query[data-shown]"))
+    assert misfits(page) == []
 
 
 @pytest.fixture(scope="module")

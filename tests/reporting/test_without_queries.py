@@ -52,9 +52,9 @@ def test_scores_in_a_notebook(reports: tuple[Report, Report]) -> None:
 def test_the_page_has_charts_and_says_that_it_lacks_queries(reports: tuple[Report, Report]) -> None:
     assert QueryDetails.of(reports[1]) is None
     page = to_html(reports[1])
-    assert page.count("<svg") > 1 and "This report does not hold the scores of single queries." in page
+    assert page.count("<svg") > 1 and "This report does not have the scores of single queries." in page
     assert 'id="query-table"' not in page and 'id="table"' not in page
-    assert "does not hold" not in to_html(reports[0])
+    assert "does not have the scores" not in to_html(reports[0])
 
 
 def test_the_page_names_where_they_were_written(reports: tuple[Report, Report]) -> None:
@@ -70,7 +70,7 @@ def test_the_gate_holds_it_against_targets(reports: tuple[Report, Report]) -> No
 
 def test_what_is_logged_has_no_queries(reports: tuple[Report, Report]) -> None:
     files = report_artifacts(reports[1], reports[1])
-    assert '"queries": {' not in files["report.json"] and "does not hold the scores" in files["report.html"]
+    assert '"queries": {' not in files["report.json"] and "does not have the scores" in files["report.html"]
 
 
 def test_quantiles_are_shown_where_they_were_asked_for(reports: tuple[Report, Report]) -> None:

@@ -84,7 +84,7 @@ def test_runs_that_are_named_are_shown(archive: Archive, names: list[str], numbe
 def test_an_archive_that_is_not_there_is_told(tmp_path: Path) -> None:
     with viewing(cwd=tmp_path) as process:
         with urlopen(address_of(process), timeout=20) as page:
-            assert b"No run is kept here yet" in page.read()
+            assert b"No runs yet" in page.read()
         code, out, err = ended(process)
     assert (code, out) == (
         0,

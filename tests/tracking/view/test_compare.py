@@ -48,10 +48,13 @@ def test_the_page_has_the_figures_of_the_comparison(server: ViewServer, archive:
         assert float(row[5].replace("−", "-")) == pytest.approx(one.difference, abs=1e-3)
         assert row[-2:] == [f"{one.better}/{one.equal}/{one.worse}", f"{one.n}"]
     assert "systems.combined.weights.denseanchor: 0.5 → 0.9" in page
-    assert "The same in both" in page and "densevibe" in page.split("The same in both")[1].split("</p>")[0]
+    assert (
+        "Exactly the same in both runs" in page
+        and "densevibe" in page.split("Exactly the same in both runs")[1].split("</p>")[0]
+    )
 
 
-def test_verdicts_that_are_others_now(tmp_path: Path) -> None:
+def test_changed_verdicts(tmp_path: Path) -> None:
     archive = Archive(tmp_path / ".rankjury")
     plan = put_small(tmp_path / "small")
     plan.write_text(plan.read_text().replace("rr >= 0.3", "rr >= 0.7"))
@@ -61,7 +64,7 @@ def test_verdicts_that_are_others_now(tmp_path: Path) -> None:
     first, second = archive.runs()
     with served(RunCatalog(archive)) as server:
         page = get(server, f"/compare?a={first.name}&b={second.name}").text
-    told = page.split("Verdicts that are others now")[1].split("</table>")[0]
+    told = page.split("Changed verdicts")[1].split("</table>")[0]
     assert told.count("<tr>") == 2 and told.index("PASS") < told.index("FAIL")
 
 
@@ -148,7 +151,7 @@ def test_the_form_of_the_list_leads_to_the_same_page(server: ViewServer, names: 
 
 def test_a_run_beside_itself(server: ViewServer, names: list[str]) -> None:
     page = get(server, f"/compare?a={names[0]}&b={names[0]}").text
-    assert "Every figure of every query is the same in both" in page and "Nothing that is known of" in page
+    assert "Every value of every query is the same in both" in page and "Nothing that was recorded" in page
 
 
 def test_a_long_comparison_is_waited_for(shelf: RunCatalog, names: list[str], monkeypatch: pytest.MonkeyPatch) -> None:

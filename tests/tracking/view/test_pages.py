@@ -56,7 +56,7 @@ def test_filtered_by_the_server(server: ViewServer, names: list[str]) -> None:
     assert listed(get(server, "/?text=small+20260102").text) == [names[1]]
     assert listed(get(server, "/?text=combined&plan=small").text) == []
     assert listed(get(server, f"/?run={names[0]}&run={names[4]}").text) == [names[4], names[0]]
-    assert "No run fits" in get(server, "/?text=nothing+like+it").text
+    assert "No matching runs" in get(server, "/?text=nothing+like+it").text
     script, closed = quote("<script>alert(1)</script>"), quote('"><b>')
     hostile = get(server, f"/?text={script}&plan={closed}").text
     assert "<script>alert" not in hostile and '"><b>' not in hostile
@@ -86,7 +86,7 @@ def test_many_runs_come_in_pages(tmp_path: Path, archive: Archive, names: list[s
 def test_an_archive_that_is_not_there_yet(tmp_path: Path) -> None:
     archive = Archive(tmp_path / ".rankjury")
     with served(RunCatalog(archive)) as server:
-        assert "No run is kept here yet" in get(server, "/").text
+        assert "No runs yet" in get(server, "/").text
         assert get(server, "/history").status == 404
         assert get(server, "/api/running").json["running"] == []
         outcome, origin = carried_out(put_small(tmp_path / "small"))

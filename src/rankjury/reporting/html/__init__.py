@@ -28,6 +28,11 @@ def visible_text(text: object) -> str:
     return visible(_BROKEN.sub("\ufffd", str(text)))
 
 
+def breakable_text(text: str) -> Markup:
+    """Return a text that may be broken into lines after its commas."""
+    return Markup(",<wbr>").join(visible_text(text).split(","))
+
+
 def embed_json(form: Any) -> Markup:
     """JSON within a script element, which nothing in it can end."""
     text = json.dumps(form, separators=(",", ":"), allow_nan=False)
@@ -97,6 +102,7 @@ def _environment() -> Environment:
     )
     environment.filters |= {
         "shown": visible_text,
+        "breakable": breakable_text,
         "cell": cell_html,
         "heading": heading_html,
         "urlencode": lambda text: quote(visible_text(text) if _BROKEN.search(text) else text),

@@ -14,6 +14,7 @@ from rankjury.evaluation.gate import Gate
 from rankjury.evaluation.report import Report
 from rankjury.evaluation.report_json import SCHEMA
 from rankjury.evaluation.slices.stats import Slice
+from rankjury.evaluation.summary import main_system
 from rankjury.reporting.charts.measures import curves_charts, slices_chart
 from rankjury.reporting.charts.spec import Chart
 from rankjury.reporting.charts.svg import to_svg
@@ -31,6 +32,7 @@ from rankjury.reporting.html.query_data import LONGEST_TEXT, QueryDetails, selec
 from rankjury.reporting.sections import render_sections
 from rankjury.reporting.sections.systems import quantiles_table
 from rankjury.reporting.tables import (
+    Convention,
     TableCell,
     TableColumn,
     TextTable,
@@ -53,16 +55,20 @@ _LOG_FACTS = ("window", "fit_on", "split")
 _RUN_FACTS = ("versions", "inputs", "packages", "machine", "git", "seconds", "same_inputs_as")
 _ROOM = 1_480_000
 """Bytes that a page may have in all; the rest of the megabyte and a half is for what grows beside queries."""
-_FOR_SLICE_CHARTS = 20_000
+_FOR_SLICE_CHARTS = 16_000
 """Bytes after which no further chart of slices is drawn."""
 _FOR_SLICE_TABLES = 80_000
 """Bytes for tables of slices, about."""
 _ELSEWHERE = 'The JSON and the CSV report hold all of them: outputs = ["report.json"] in a plan.'
 _MOST_NAMED = 3
+_MOST_FULL = 5
+"""Columns of a table of slices that have room for differences with intervals."""
 _MOST_ROWS = 500
 """Of the table of comparisons."""
 _PHONE = 350.0
 """Width of a chart on a phone."""
+_SMALL = 400.0
+"""Width at which one drawing suits two columns and, a little smaller, a phone."""
 _BEFORE_QUERIES = ("hints", "interactions")
 """Sections whose blocks are shown before slices and queries."""
 
@@ -73,17 +79,18 @@ class PageChart:
 
     svg: Markup
     name: str
-    caption: str = ""
+    caption: str
     narrow: Markup | None = None
-    """The same for a phone; None: the chart scrolls there."""
+    """The same for a phone; None: it is small enough for one."""
 
     @classmethod
-    def of(
-        cls, chart: Chart, prefix: str, name: str = "", width: float = 720.0, *, narrow: bool = False
-    ) -> "PageChart":
+    def of(cls, chart: Chart, prefix: str, name: str = "", width: float = 720.0) -> "PageChart":
         """Draw a chart; ``prefix`` begins the ids in it, and is its own on a page."""
-        small = Markup(to_svg(chart, f"{prefix}-narrow", width=_PHONE)) if narrow else None
-        return cls(Markup(to_svg(chart, prefix, width=width)), name or chart.title, chart.footnote, small)
+        wide = Markup(to_svg(chart, prefix, width=width))
+        if width <= _SMALL:
+            return cls(wide, name or chart.title, chart.footnote)
+        narrow = Markup(to_svg(chart, f"{prefix}-narrow", width=_PHONE, tooltips=False))
+        return cls(wide, name or chart.title, chart.footnote, narrow)
 
 
 @dataclass(frozen=True)
@@ -92,7 +99,7 @@ class PageSlices:
 
     charts: tuple[PageChart, ...]
     tables: Mapping[str, TextTable]
-    """By measure."""
+    """By measure; their titles say in which order the slices are."""
     notes: tuple[str, ...]
     """How slices of items are scored; what there was no room for, and where it is; marks in the tables."""
 
@@ -186,6 +193,8 @@ def page_context(
         k = None if measure is None else measure.k
         lower, rel = report.lower_is_better(label), report.relevant_from(label)
         cases = select_cases(details, label, lower=lower, rel=rel, k=k)
+        main = main_system(report, label)
+        cases.sort(key=lambda case: case[0] != main)
     blocks = list(_blocks(report, history))
     first = [block for block in blocks if block.id in _BEFORE_QUERIES]
     last = [block for block in blocks if block not in first]
@@ -209,7 +218,7 @@ def page_context(
         "more_chips": more_chips,
         "headline": headline_table(report, labels),
         "headline_notes": list(headline_notes(report, labels)),
-        "headline_chart": None if chart is None else PageChart.of(chart, "headline", narrow=True),
+        "headline_chart": None if chart is None else PageChart.of(chart, "headline"),
         "comparisons": compared.first(_MOST_ROWS),
         "comparisons_omitted": max(0, len(compared.rows) - _MOST_ROWS),
         "others": headline_table(report, report.labels, strong=False) if len(report.labels) > len(labels) else None,
@@ -221,7 +230,7 @@ def page_context(
         "example_label": shown[0] if shown else "",
         "about_labels": shown,
         "last_blocks": last,
-        "conventions": list_conventions(report),
+        "conventions": grouped_conventions(report),
         "provenance": provenance_table(report, manifest),
         "warnings": report.warning_lines,
         "many": many,
@@ -272,28 +281,35 @@ def _slices(report: Report, labels: Sequence[str]) -> PageSlices | None:
         return None
     compared = dict.fromkeys(comparison.system for comparison in report.comparisons)
     systems = [name for name in compared or report.systems if name not in idle_systems(report)]
-    # One chart for each measure before there are several of one.
+    main = main_system(report, labels[0])
+    systems.sort(key=lambda name: name != main)
     drawn: list[PageChart] = []
     left = 0
     for system, label in product(systems, labels):
         if (chart := slices_chart(report, label, system)) is None:
             continue
-        if sum(len(other.svg) for other in drawn) > _FOR_SLICE_CHARTS:
+        if sum(len(other.svg) + len(other.narrow or "") for other in drawn) > _FOR_SLICE_CHARTS:
             left += 1
         else:
             drawn.append(PageChart.of(chart, f"slices-{len(drawn)}", f"{system}, {label}"))
     tables, cut, omitted = slice_tables(report, labels, _FOR_SLICE_TABLES)
     shown = max((len(table.rows) for table in tables.values()), default=0)
-    notes = [f"{ITEM_SLICES}."] if any(part.of == "items" for part in report.slices) else []
+    notes = [f"{ITEM_SLICES[0].upper()}{ITEM_SLICES[1:]}."] if any(part.of == "items" for part in report.slices) else []
     if left:
-        notes.append(f"{plural(left, 'chart is', 'charts are')} not drawn, to keep the page small; see the tables.")
+        notes.append(f"{plural(left, 'more chart is', 'more charts are')} not drawn; the tables have all slices.")
     if omitted:
-        notes.append(f"The tables have the {shown:,} worst of {shown + omitted:,} slices of each measure. {_ELSEWHERE}")
+        notes.append(f"The tables have the first {shown:,} of {shown + omitted:,} slices of each measure. {_ELSEWHERE}")
     if cut:
         notes.append(f"{plural(cut, 'measure has', 'measures have')} no table of slices here. {_ELSEWHERE}")
-    if report.baseline and len(tables) > 1:
-        against = f"than {report.baseline} in the slice, beyond chance with all slices considered"
-        notes.append(f"Marks: ▲ better, ▼ worse {against}.")
+    if any(_compared(part, label) for part in report.slices for label in tables):
+        below = (
+            f" Below the means of {report.both_names(next(iter(tables)))}: the difference from {report.baseline}, p, "
+            f"and how many {report.unit[1]} are better/equal/worse."
+        )
+        notes.append(
+            f"In the tables: ▲ better, ▼ worse than {report.baseline}; no mark: not shown to differ, with all slices "
+            f"considered.{below if len(systems) < _MOST_FULL else ''}"
+        )
     return PageSlices(tuple(drawn), {report.both_names(label): table for label, table in tables.items()}, tuple(notes))
 
 
@@ -301,7 +317,7 @@ def _blocks(report: Report, history: Sequence[Chart]) -> Iterator[PageBlock]:
     """Yield curves, the blocks of sections, and the history."""
 
     def drawn(id_: str, charts: Sequence[Chart]) -> list[PageChart]:
-        return [PageChart.of(chart, f"{id_}-{number}", width=520.0) for number, chart in enumerate(charts)]
+        return [PageChart.of(chart, f"{id_}-{number}", width=_SMALL) for number, chart in enumerate(charts)]
 
     if curves := drawn("curves", curves_charts(report)):
         yield PageBlock("curves", "Curves", charts=curves)
@@ -314,7 +330,9 @@ def _blocks(report: Report, history: Sequence[Chart]) -> Iterator[PageBlock]:
 
 
 def slice_tables(report: Report, labels: Sequence[str], room: int) -> tuple[dict[str, TextTable], int, int]:
-    """Return tables of slices by measure, worst slice first, and how many measures and slices there was no room for.
+    """Return tables of slices by measure, and how many measures and slices there was no room for.
+
+    Slices are in the order of their largest loss, or of the worst mean under a measure that is not compared.
 
     Measures of ``labels`` come first, and the first of all has intervals and p-values. Where not all slices fit into
     about ``room`` bytes, each table has the worst of them; ten at least.
@@ -333,13 +351,14 @@ def slice_tables(report: Report, labels: Sequence[str], room: int) -> tuple[dict
             break
         rows = [_slice_row(report, part, label, systems, brief=bool(tables)) for part in parts[:most]]
         columns = (TableColumn(name, strong=not tables) for name in systems)
-        tables[label] = make_table([TableColumn("slice", "text"), TableColumn("n"), *columns], rows)
+        title = f"{report.both_names(label)} by slice, {_slice_order(report, parts, label, systems)}"
+        tables[label] = make_table([TableColumn("slice", "text"), TableColumn("n"), *columns], rows, title=title)
     omitted = max((len(parts) - most for label, parts in known.items() if label in tables), default=0)
     return tables, len(known) - len(tables), max(omitted, 0)
 
 
 def _worst_first(report: Report, label: str, systems: Sequence[str]) -> list[Slice]:
-    """Return slices by their worst difference to the baseline, or by their worst mean where nothing is compared."""
+    """Return slices by their largest loss, or by the worst mean of any system where nothing is compared."""
     compared = any(_compared(part, label) for part in report.slices)
     sign = -1 if report.lower_is_better(label) else 1
     ranked = []
@@ -352,6 +371,19 @@ def _worst_first(report: Report, label: str, systems: Sequence[str]) -> list[Sli
         if defined := [gain for gain in gains if not isnan(gain)]:
             ranked.append((min(defined), part.name, part))
     return [part for _, _, part in sorted(ranked, key=lambda entry: entry[:2])]
+
+
+def _slice_order(report: Report, parts: Sequence[Slice], label: str, systems: Sequence[str]) -> str:
+    """Return the order of ``_worst_first`` in words."""
+    gains = [
+        comparison.gain
+        for part in parts
+        for name, comparison in _compared(part, label).items()
+        if name in systems and not isnan(comparison.gain)
+    ]
+    if gains:
+        return "largest loss first" if min(gains) < 0 else "smallest gain first"
+    return f"{'highest' if report.lower_is_better(label) else 'lowest'} mean first"
 
 
 def _compared(part: Slice, label: str) -> dict[str, Comparison]:
@@ -374,12 +406,31 @@ def _slice_row(
     for name, estimate in estimates.items():
         comparison = compared.get(name)
         if not brief or estimate is None or isnan(estimate.mean):
-            row.append(measure_cell(estimate, comparison, report.level, with_p=True))
+            full = len(systems) <= _MOST_FULL
+            row.append(measure_cell(estimate, comparison, report.level, full=full, with_p=full))
             continue
         style = "" if comparison is None else verdict_style(comparison, report.level)
         mean = format_estimate(estimate).partition(" [")[0]
         row.append(TableCell(f"{mean} {MARKS[style]}", style) if style in MARKS else TableCell(mean))
     return row
+
+
+def grouped_conventions(report: Report) -> list[Convention]:
+    """Return the conventions of measures; those that differ in their cut-off alone are one, ``ndcg@1, @5, @10``."""
+    groups: dict[tuple[str, str, str], list[Convention]] = {}
+    for convention in list_conventions(report):
+        texts = convention.label, convention.spelled_out, convention.common
+        label, spelled_out, common = (text.partition("@")[0] for text in texts)
+        groups.setdefault((label, spelled_out, common), []).append(convention)
+    grouped = []
+    for (label, spelled_out, common), members in groups.items():
+        if len(members) == 1:
+            grouped += members
+            continue
+        cutoffs = ", ".join(f"@{member.label.partition('@')[2]}" for member in members)
+        common = f"{common}@k" if common else ""
+        grouped.append(replace(members[0], label=f"{label}{cutoffs}", spelled_out=f"{spelled_out}@k", common=common))
+    return grouped
 
 
 def provenance_table(report: Report, manifest: Mapping[str, Any] | None = None) -> TextTable:

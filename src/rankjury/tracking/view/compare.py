@@ -22,7 +22,7 @@ from rankjury.reporting.html.query_data import round_significant
 from rankjury.reporting.tables.differences import before_after_table
 from rankjury.stats.formatting import format_percent
 from rankjury.tracking.archive.compare import RunComparison, compare_runs
-from rankjury.tracking.archive.files import display_time
+from rankjury.tracking.archive.files import display_time, shows_seconds
 from rankjury.tracking.view.open_run import CACHED_COLUMNS, LruCache, OpenRun, QueryTable
 
 SIDES = ("a", "b")
@@ -190,6 +190,7 @@ def comparison_context(beside: SideBySide) -> dict[str, Any]:
     runs = compared.before, compared.after
     one, many = beside.after.report.unit
     plans = list(dict.fromkeys(run.plan for run in runs))
+    seconds = shows_seconds(run.time for run in runs)
     counts = [f"{plural(compared.queries['common'], one, many)} in both runs"]
     for side, letter in (("before", "a"), ("after", "b")):
         counts += [f"{compared.queries[side]:,} only in {letter}"] if compared.queries[side] else []
@@ -205,9 +206,9 @@ def comparison_context(beside: SideBySide) -> dict[str, Any]:
         "crumbs": [("Runs", "/"), *((plan, f"/?{urlencode({'plan': plan})}") for plan in plans)],
         "verdict": None,
         "sides": [
-            {"letter": letter, "time": display_time(run.time)}
+            {"letter": letter, "role": role, "time": display_time(run.time, seconds=seconds)}
             | {name: getattr(run, name) for name in ("name", "plan", "verdict", "commit")}
-            for letter, run in zip(SIDES, runs, strict=True)
+            for letter, role, run in zip(SIDES, ("before", "now"), runs, strict=True)
         ],
         "swapped": f"/compare?{urlencode({'a': runs[1].name, 'b': runs[0].name})}",
         "changed": changed,
@@ -220,10 +221,16 @@ def comparison_context(beside: SideBySide) -> dict[str, Any]:
         "unchanged": [name for name in beside.pair.systems if name not in beside.pair.changed],
         "level": format_percent(compared.resampling.level),
         "number": plural(len(compared.comparisons), "comparison", "comparisons"),
-        "chart": None if chart is None else PageChart.of(replace(chart, reference_label="as in run a"), "differences"),
+        "chart": None if chart is None else PageChart.of(chart, "differences"),
         "not_compared": compared.not_compared,
         "many": many,
-        "sections": [("changed", "What changed"), ("measures", "Measures"), ("queries", many.capitalize())],
+        "summary": compared.summary[:-1],  # the last names what changed, which has a section
+        "sections": [
+            ("summary", "Summary"),
+            ("changed", "What changed"),
+            ("measures", "Measures"),
+            ("queries", many.capitalize()),
+        ],
         "about": embed_json(_about(beside, one, many)),
         "about_labels": beside.labels,
         "unheld": False,

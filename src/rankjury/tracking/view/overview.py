@@ -15,7 +15,7 @@ from rankjury.reporting.charts.history import history_chart
 from rankjury.reporting.html.page import PageChart
 from rankjury.stats.formatting import format_interval, format_value, interval_decimals
 from rankjury.tracking.archive.archive import Archive
-from rankjury.tracking.archive.files import display_time, sort_key
+from rankjury.tracking.archive.files import display_time, shows_seconds, sort_key
 from rankjury.tracking.archive.history import (
     Series,
     SeriesStep,
@@ -104,7 +104,9 @@ def list_context(catalog: RunCatalog, request: PageRequest) -> dict[str, Any]:
     filters = [
         (key, value) for key, value in (("text", text), ("plan", plan), *(("run", name) for name in only)) if value
     ]
-    lines = [_list_row(run, baselines) for run in matches[(page - 1) * PAGE : page * PAGE]]
+    shown = matches[(page - 1) * PAGE : page * PAGE]
+    seconds = shows_seconds(run.time for run in shown)
+    lines = [_list_row(run, baselines, seconds=seconds) for run in shown]
     return {
         "title": "Runs",
         "lines": lines,
@@ -132,7 +134,7 @@ def _searched(run: ArchivedRun) -> str:
     return "\n".join((run.name, run.plan, run.verdict or "", display_time(run.time), commit, *run.systems)).lower()
 
 
-def _list_row(run: ArchivedRun, baselines: Mapping[str, str]) -> dict[str, Any]:
+def _list_row(run: ArchivedRun, baselines: Mapping[str, str], *, seconds: bool) -> dict[str, Any]:
     """Return the row of a run: its systems under the first measure; ``more`` is how many of them are omitted."""
     label = next(iter(run.headline), "")
     random = run.manifest.get("by_chance") or ()
@@ -146,7 +148,7 @@ def _list_row(run: ArchivedRun, baselines: Mapping[str, str]) -> dict[str, Any]:
     queries = run.manifest.get("queries")
     return {
         "name": run.name,
-        "time": display_time(run.time),
+        "time": display_time(run.time, seconds=seconds),
         "plan": run.plan,
         "verdict": run.verdict,
         "measure": label,
@@ -193,13 +195,15 @@ def history_context(catalog: RunCatalog, request: PageRequest) -> dict[str, Any]
         ({point.run: point for point in series.points}, {step.after.name: step for step in steps})
         for series, steps in stepped
     ]
+    shown = runs[: -_MAX_ROWS - 1 : -1]
+    seconds = shows_seconds(run.time for run in shown)
     rows = [
         {
             "run": run,
-            "time": display_time(run.time),
+            "time": display_time(run.time, seconds=seconds),
             "figures": [(points.get(run.name), steps.get(run.name)) for points, steps in columns],
         }
-        for run in runs[: -_MAX_ROWS - 1 : -1]
+        for run in shown
     ]
     chart = history_chart(*legend_lines(stepped), f"{plan}: {measure}", measure) if stepped else None
     damaged = catalog.damaged()
@@ -220,11 +224,11 @@ def history_context(catalog: RunCatalog, request: PageRequest) -> dict[str, Any]
         "commits": any(run.commit for run in runs[-_MAX_ROWS:]),
         "left_out": max(0, len(runs) - _MAX_ROWS),
         "damaged": plural(len(damaged), "damaged run", "damaged runs") if damaged else "",
-        "steps": _steps(stepped),
+        "steps": _steps(stepped, seconds=seconds),
     }
 
 
-def _steps(stepped: Sequence[tuple[Series, Sequence[SeriesStep]]]) -> list[dict[str, Any]]:
+def _steps(stepped: Sequence[tuple[Series, Sequence[SeriesStep]]], *, seconds: bool) -> list[dict[str, Any]]:
     """Return the steps between two runs, the newest first, and what changed there."""
     by_runs: dict[tuple[str, str, str], list[tuple[str, SeriesStep]]] = {}
     for series, steps in stepped:
@@ -234,7 +238,7 @@ def _steps(stepped: Sequence[tuple[Series, Sequence[SeriesStep]]]) -> list[dict[
         {
             "run": run,
             "run_before": before,
-            "time": display_time(time),
+            "time": display_time(time, seconds=seconds),
             "moved": moved,
             "causes": [str(difference) for difference in moved[0][1].changed[:_MAX_CAUSES]],
             "more": max(0, len(moved[0][1].changed) - _MAX_CAUSES),

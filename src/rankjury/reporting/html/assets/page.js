@@ -68,7 +68,11 @@
   const labelled = (table) => {
     const names = $$("thead th, thead td", table).map((cell) => ($("bdi", cell) ?? cell).textContent.trim());
     for (const row of $$("tbody tr", table)) {
-      [...row.children].forEach((cell, at) => { if (cell.tagName === "TD" && names[at]) cell.dataset.label = names[at]; });
+      [...row.children].forEach((cell, at) => {
+        if (cell.tagName !== "TD") return;
+        cell.classList.toggle("blank", !cell.textContent.trim() && !$("input", cell));
+        if (names[at]) cell.dataset.label = names[at].replace(/[,(]|(?=@)/g, "$&\u200b"); // measures break there, if at all
+      });
     }
     table.classList.add("stacked");
   };
@@ -316,13 +320,13 @@
   const orders = [
     ...(about.compared.length ? [["loss", "largest losses first"], ["gain", "largest gains first"]] : []),
     ["score:0 worst", `worst of ${about.systems[0]} first`], ["score:0 best", `best of ${about.systems[0]} first`],
-    ["row", "by id"], ["", "as the heading says"],
+    ["row", "by id"], ["", "by the heading chosen"],
   ];
   $("#order").append(...orders.map(([value, text]) => option(value, text)));
   $("#slice").append(option("", `all ${many}`), ...about.slices.map((name, at) => option(at, name)));
   $("#slice-label").hidden = !about.slices.length;
   if (about.notes.length) {
-    $("#left-out").textContent = `To stay small this file holds ${about.notes.join(", ")}. rankjury view shows all of an archived run.`;
+    $("#left-out").textContent = `To limit its size, this page has only: ${about.notes.join(", ")}. rankjury view shows everything of an archived run.`;
     $("#left-out").hidden = false;
   }
 
@@ -341,7 +345,7 @@
       const parts = [score];
       let sorted = byScore;
       if (about.compared.includes(at)) {
-        const [difference, byDifference] = heading("Δ", `difference:${at}`, `sort by the difference to ${against}`);
+        const [difference, byDifference] = heading("Δ", `difference:${at}`, `sort by the difference from ${against}`);
         difference.setAttribute("aria-label", `difference of ${visible(name)}`);
         parts.push(" ", difference);
         sorted = sorted || byDifference;
@@ -376,7 +380,7 @@
     const last = Math.min(state.offset + state.limit, state.total);
     $("#range").textContent = state.total
       ? `${(state.offset + 1).toLocaleString("en")}–${last.toLocaleString("en")} of ${state.total.toLocaleString("en")}`
-      : `no ${about.one} fits`;
+      : `no matching ${many}`;
     for (const button of $$("#pager button")) {
       const back = button.dataset.page === "first" || button.dataset.page === "back";
       button.disabled = back ? state.offset === 0 : last >= state.total;
@@ -522,7 +526,7 @@
       make("h3", {}, named(system.name), isBase ? make("span", { class: "small" }, " baseline") : null),
       make("p", { class: "small" }, depth < system.total
         ? `the first ${depth} of ${system.total.toLocaleString("en")}${depth < system.items.length ? ", and judged ones below" : ""}` : `${depth} items`),
-      system.items.length ? make("ol", { class: "items" }, ...lines) : make("p", { class: "note" }, "Nothing came back."),
+      system.items.length ? make("ol", { class: "items" }, ...lines) : make("p", { class: "note" }, "No results."),
       gone.length ? make("p", { class: "small gone" }, sure ? "No longer found: " : `Not in the first ${depth}: `, ...gone.flatMap((item, place) => [place ? ", " : "", named(item.name ?? item.id)])) : null);
   };
   const goldColumn = (gold, systems, ranks, at) => {
@@ -535,7 +539,7 @@
         make("span", { class: "rank" }, ""), make("div", { class: "item" }, ...entry(item),
           make("span", { class: "small places" }, ...own.flatMap((system, place) => [place ? " · " : "", named(system.name), ` ${ranks.get(system.name).get(item.id) ?? "–"}`]))),
         make("span", { class: "figures" }, grade(item.grade)))))
-        : make("p", { class: "note" }, about.large ? "Too many to list; grades stand beside what was found." : "Nothing is judged."));
+        : make("p", { class: "note" }, about.large ? "Too many judged items to list; the rankings show grades." : "No judged items."));
   };
   const scoresTable = (found) => make("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Scores" }, make("table", {},
     make("thead", {}, make("tr", {}, make("th", { scope: "col" }, "system"), ...about.labels.map((label) => make("th", { scope: "col", class: "number" }, visible(label))))),
@@ -545,6 +549,15 @@
         const base = about.compared.includes(at) ? found.scores[about.systems[baseOf(at)]]?.[label] ?? null : null;
         return make("td", { class: "number" }, score(value), " ", change(base, value, which));
       }))))));
+
+  const legend = (found, baseFor) => {
+    const scored = found.systems.some((system) => system.items.some((item) => item.score !== null));
+    const moves = found.systems.some((system) => { const base = baseFor(system); return base && base.name !== system.name; });
+    return make("p", { class: "legend" }, [
+      "Green edge: relevant. Number in bold: grade; –: not judged.", scored ? "Small number: score." : "",
+      moves ? `▲ ▼: places up or down from ${against}; >10: below its first 10.` : "",
+    ].filter(Boolean).join(" "));
+  };
 
   const draw = (found) => {
     const ranks = new Map(found.systems.map((system) => [system.name, ranksOf(system)]));
@@ -561,12 +574,13 @@
     if (asked) parts.push(make("p", {}, "Asks for ", ...asked.flatMap((word, at) => [at ? ", " : "", named(word)])));
     if (!found.held) {
       parts.push(make("p", { class: "note" }, about.answers
-        ? "There was no room for the rankings of this one in the file; rankjury view shows those of an archived run."
-        : "The rankings were not kept with this report."));
+        ? `To limit its size, this page has no rankings of this ${about.one}; rankjury view shows those of an archived run.`
+        : "This report does not have rankings."));
     } else {
       parts.push(make("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Gold and rankings side by side" },
         make("div", { class: "columns" }, ...found.golds.map((gold, at) => goldColumn(gold, found.systems, ranks, at)),
           ...found.systems.map((system) => column(system, baseFor(system), found.golds, ranks)))));
+      parts.push(legend(found, baseFor));
     }
     $("#query-body").replaceChildren(...parts);
     stack($$("table", pane));

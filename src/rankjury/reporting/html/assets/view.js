@@ -163,7 +163,7 @@
     } catch {
       pause = 5000;
       board.hidden = false;
-      $("#running-list").replaceChildren(make("li", {}, "rankjury view has ended: this page is as it was."));
+      $("#running-list").replaceChildren(make("li", {}, "rankjury view has ended. This page shows its last state."));
     }
     setTimeout(look, pause);
   };
