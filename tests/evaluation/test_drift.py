@@ -27,7 +27,7 @@ from tests.evaluation.drifting import INDEX, META, PRINTS, QUERIES, K, entry, fo
 
 
 def between(new: Report, old: Report | None = None, **options: Any) -> Drift:
-    return drift_between(new, old or report("old.json"), **options)
+    return drift_between(old or report("old.json"), new, **options)
 
 
 def shifted(by: float | Any, **options: Any) -> Report:
@@ -440,7 +440,7 @@ def test_as_json() -> None:
 @settings(max_examples=25, deadline=None)
 @given(st.floats(-0.4, 0.4), st.floats(0, 0.5))
 def test_the_rule_is_what_it_says(by: float, allowed: float) -> None:
-    drift = drift_between(shifted(by), report("old.json"), allowed=allowed)
+    drift = drift_between(report("old.json"), shifted(by), allowed=allowed)
     for one in drift.moved:
         apart = abs(one.new - one.old) / abs(one.scale)
         assert one.within is (apart <= allowed) or apart == pytest.approx(allowed, abs=1e-11)

@@ -127,7 +127,7 @@ def saved(lists: dict[str, list[str]], source: str) -> rankjury.Report:
 def test_drift_of_values_over_all_users_is_what_compare_says(n: int) -> None:
     """Drift flipped the signs of contributions as if these were scores of users: 3 other lists were significant."""
     expected = compared(others(n), *FIGURES)
-    drift = drift_between(saved(others(n), "new.json"), saved(SAME, "old.json"))
+    drift = drift_between(saved(SAME, "old.json"), saved(others(n), "new.json"))
     assert [one.comparison.measure for one in drift.quality] == list(FIGURES)
     for found in (one.comparison for one in drift.quality):
         one = expected[found.measure]
@@ -138,7 +138,7 @@ def test_drift_of_values_over_all_users_is_what_compare_says(n: int) -> None:
 def test_drift_does_not_compare_values_over_other_users() -> None:
     """A mean of contributions over the users in common is a coverage of neither report."""
     some = {user: SAME[user] for user in NAMES[:40]}
-    drift = drift_between(saved(some, "new.json"), saved(SAME, "old.json"))
+    drift = drift_between(saved(SAME, "old.json"), saved(some, "new.json"))
     assert drift.quality == ()
     assert any(all(label in note for label in FIGURES) for note in drift.notes)
 

@@ -123,7 +123,7 @@ def _drifting() -> list[Case]:
 
 def _drift(case: Case) -> object:
     new, old = read_report("new.json"), read_report("old.json")
-    found = drift_between(new, old)
+    found = drift_between(old, new)
     hints = find_hints(new, found)
     return drifts_to_json([found], strict=True), drift_block(found, hints), hints
 

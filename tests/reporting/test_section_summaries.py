@@ -148,34 +148,34 @@ class TestDrift:
         return drift_report(values=values, hnsw=entry(stability(scores_of() + by), values=values))
 
     def test_nothing_moved(self) -> None:
-        sentence = drift_between(drift_report(), drift_report("old.json")).sentence
+        sentence = drift_between(drift_report("old.json"), drift_report()).sentence
         assert sentence.startswith("Nothing of hnsw moved beyond ±5 % since old.json")
         assert "most" not in sentence and "no measure is shown to have changed" in sentence
 
     def test_a_small_and_a_large_move(self) -> None:
-        near = drift_between(self.shifted(0.01), drift_report("old.json"))
+        near = drift_between(drift_report("old.json"), self.shifted(0.01))
         assert near.sentence.startswith("Nothing of hnsw moved beyond ±5 %") and "+1." in near.sentence
-        far = drift_between(self.shifted(-0.1), drift_report("old.json"))
+        far = drift_between(drift_report("old.json"), self.shifted(-0.1))
         assert far.outcome == "fail" and far.worst is not None
         assert far.sentence.startswith(f"hnsw drifted from old.json: {far.worst.figure} moved −")
         assert "±5 %" in far.sentence
 
     def test_from_zero_is_not_an_infinite_share(self) -> None:
-        drift = drift_between(drift_report(), drift_report("old.json"))
+        drift = drift_between(drift_report("old.json"), drift_report())
         moved = replace(drift.moved[0], old=0.0, scale=0.0)
         assert moved.change == inf
         assert "moved from 0" in replace(drift, moved=(moved,)).sentence
 
     def test_nothing_is_defined(self) -> None:
-        drift = drift_between(drift_report(), drift_report("old.json"))
+        drift = drift_between(drift_report("old.json"), drift_report())
         undefined = replace(drift, moved=tuple(replace(value, new=nan) for value in drift.moved))
         assert "no value is defined" in undefined.sentence and "nan" not in undefined.sentence
 
     def test_another_name_before_is_said(self) -> None:
         old = drift_report("old.json", before=entry(stability()))
-        assert "before: before" in drift_between(drift_report(), old, old_system="before").sentence
+        assert "before: before" in drift_between(old, drift_report(), old_system="before").sentence
 
     def test_a_report_with_a_drift_says_so(self) -> None:
         new = drift_report()
-        drift = drift_between(new, drift_report("old.json"))
+        drift = drift_between(drift_report("old.json"), new)
         assert drift.sentence in new.with_sections(drift, system="hnsw").summary

@@ -196,7 +196,7 @@ class TestDrift:
     def of(self, by: float = 0.0, norms: Any = (1.0, 1.0), old_norms: Any = (1.0, 1.0), **prints: str) -> list[Hint]:
         old = report("old.json", hnsw=entry(stability(norms=old_norms)))
         new = report(hnsw=entry(stability(scores_of() + by, norms=norms), fingerprints=PRINTS | prints))
-        return find_hints(new, drift_between(new, old))
+        return find_hints(new, drift_between(old, new))
 
     def test_scores_moved(self) -> None:
         hint = the_only(self.of(0.1), "drift")
@@ -235,7 +235,7 @@ class TestDrift:
     def test_from_the_report_itself(self) -> None:
         """As a plan with an earlier report records it; the system's own, not another's."""
         new = report(hnsw=entry(stability(scores_of() + 0.1)))
-        drift = drift_between(new, report("old.json"))
+        drift = drift_between(report("old.json"), new)
         kept = json.loads(json.dumps(drift.to_json()))
         both = report(hnsw=entry(stability(), drift=kept), flat=entry(stability()))
         assert [(one.system, one.figure) for one in find_hints(both)] == [("hnsw", "drift")]

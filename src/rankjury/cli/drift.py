@@ -57,9 +57,9 @@ def drift_command(
     check_standard_input([old, new])
     report, earlier = load_report(new), load_report(old)
     names = systems_in_both(report, earlier) if system is None and old_system is None else []
-    drifts = [drift_between(report, earlier, system=name, old_system=name, allowed=share) for name in names]
+    drifts = [drift_between(earlier, report, system=name, old_system=name, allowed=share) for name in names]
     if not drifts:
-        drifts = [drift_between(report, earlier, system=system, old_system=old_system, allowed=share)]
+        drifts = [drift_between(earlier, report, system=system, old_system=old_system, allowed=share)]
     with ignore_broken_pipe():
         if as_json:
             print_json(drifts_to_json(drifts, strict=strict))

@@ -167,11 +167,11 @@ _KINDS_OF_INPUT = (
 
 @check_arguments
 @guard_reading("the gold", expected=_KINDS_OF_INPUT)
-def as_gold(given: Any, *, relevant_from: float | None = None) -> Gold:
+def as_gold(data: Any, *, relevant_from: float | None = None) -> Gold:
     """Return a gold from anything in memory.
 
     Args:
-        given: ``{query: {item: grade}}``; ``{query: [items]}``, of grade 1 each; a frame or records with query_id,
+        data: ``{query: {item: grade}}``; ``{query: [items]}``, of grade 1 each; a frame or records with query_id,
             item_id and grade; or an array with one row of relevant items per query (negative numbers are padding).
             Lists whose order is the truth go through ``ordered_gold``.
         relevant_from: Grade from which an item is relevant; by default any above 0.
@@ -186,18 +186,18 @@ def as_gold(given: Any, *, relevant_from: float | None = None) -> Gold:
         >>> rankjury.as_gold({"q": {"a": 2, "b": 1}}, relevant_from=2)
         Gold(gold: 1 queries, 2 judged items)
     """
-    if isinstance(given, Gold):
-        return given
-    given, _ = joined_hits(given)
-    if isinstance(given, Mapping):
-        frame = _frame_of_mapping(given, GRADE, lambda items: [1.0] * len(items))
+    if isinstance(data, Gold):
+        return data
+    data, _ = joined_hits(data)
+    if isinstance(data, Mapping):
+        frame = _frame_of_mapping(data, GRADE, lambda items: [1.0] * len(items))
         check_grades(None, frame[GRADE], "the gold")
-    elif _are_records(given):
-        frame = _renamed(_frame_of_records(given), "gold")
-    elif isinstance(given, np.ndarray | list | tuple):
-        frame = _frame_of_array(given).with_columns(pl.lit(1.0).alias(GRADE))
+    elif _are_records(data):
+        frame = _renamed(_frame_of_records(data), "gold")
+    elif isinstance(data, np.ndarray | list | tuple):
+        frame = _frame_of_array(data).with_columns(pl.lit(1.0).alias(GRADE))
     else:
-        frame = _renamed(frame_of(given, "the gold"), "gold")
+        frame = _renamed(frame_of(data, "the gold"), "gold")
     return gold_from_frame(frame, relevant_from=relevant_from)
 
 
@@ -225,11 +225,11 @@ def ordered_gold(lists: Mapping[Any, Iterable[Any]], *, source: str = "gold") ->
 
 
 @guard_reading("the ranking", expected=_KINDS_OF_INPUT)
-def as_ranking(given: Any) -> Ranking:
+def as_ranking(data: Any) -> Ranking:
     """Return a ranking from anything in memory.
 
     Args:
-        given: ``{query: {item: score}}``; ``{query: [items]}``, best first; a frame with query_id, item_id and score or
+        data: ``{query: {item: score}}``; ``{query: [items]}``, best first; a frame with query_id, item_id and score or
             rank; hits, ``[{"query": …, "id": …, "score": …}]`` or ``{query: [{"id": …, "score": …}]}``; or an array
             with one row of items per query, best first (negative numbers are padding, as faiss writes them).
 
@@ -243,25 +243,25 @@ def as_ranking(given: Any) -> Ranking:
         >>> rankjury.as_ranking([{"query": "q", "id": "a", "score": 0.9}, {"query": "q", "id": "b", "score": 0.7}])
         Ranking(ranking: 1 queries, 2 retrieved items)
     """
-    made = getattr(given, "ranking", given)  # what rank_vectors returns has one
+    made = getattr(data, "ranking", data)  # what rank_vectors returns has one
     if isinstance(made, Ranking):
         return made
-    given, bare = joined_hits(given)
-    if _are_records(given):
-        frame = _frame_of_records(given)
+    data, bare = joined_hits(data)
+    if _are_records(data):
+        frame = _frame_of_records(data)
         found = match_columns(frame.columns, "run", "the hits", has_order=True)
         frame = frame.select(pl.col(column).alias(name) for name, column in found.items())
         return ranking_from_frame(frame, queries_without_rows=bare)
-    if isinstance(given, Mapping):
-        frame = _frame_of_mapping(given, SCORE, lambda items: [-1.0 - i for i in range(len(items))])
-        if all(not isinstance(items, Mapping) for items in given.values()):
+    if isinstance(data, Mapping):
+        frame = _frame_of_mapping(data, SCORE, lambda items: [-1.0 - i for i in range(len(items))])
+        if all(not isinstance(items, Mapping) for items in data.values()):
             frame = frame.drop(SCORE)
-        return ranking_from_frame(frame, queries_without_rows=[q for q, items in given.items() if not len(items)])
-    if isinstance(given, np.ndarray | list | tuple):
-        frame = _frame_of_array(given)
-        padded = np.setdiff1d(np.arange(len(given)), frame[QUERY].to_numpy())
+        return ranking_from_frame(frame, queries_without_rows=[q for q, items in data.items() if not len(items)])
+    if isinstance(data, np.ndarray | list | tuple):
+        frame = _frame_of_array(data)
+        padded = np.setdiff1d(np.arange(len(data)), frame[QUERY].to_numpy())
         return ranking_from_frame(frame, queries_without_rows=padded.tolist())
-    return ranking_from_frame(_renamed(frame_of(given, "the ranking"), "run"))
+    return ranking_from_frame(_renamed(frame_of(data, "the ranking"), "run"))
 
 
 def is_named_runs(given: Mapping[Any, Any]) -> bool:

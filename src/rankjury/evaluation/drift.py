@@ -246,13 +246,13 @@ class Drift(Decision, Section):
 
 @check_arguments
 def drift_between(
-    new: Report, old: Report, *, system: str | None = None, old_system: str | None = None, allowed: float = ALLOWED
+    old: Report, new: Report, *, system: str | None = None, old_system: str | None = None, allowed: float = ALLOWED
 ) -> Drift:
     """Compare a system of a report with an earlier report.
 
     Args:
-        new: The report, fresh or read back.
-        old: The earlier one.
+        old: The earlier report.
+        new: The report to check, fresh or read back.
         system: The system; the only one whose stability is known unless it is named.
         old_system: The earlier system; the one of the same name, or the only one, unless it is named.
         allowed: How far a value may move, as a share.

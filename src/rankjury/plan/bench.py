@@ -202,7 +202,7 @@ def add_lab_results(report: Report, context: GoldContext, golds: Mapping[str, Go
             earlier = lab.references.choose(name)
             notes += earlier.notes
             if earlier.report is not None:
-                drift = drift_between(fresh, earlier.report, system=name, allowed=lab.table.allowed_drift)
+                drift = drift_between(earlier.report, fresh, system=name, allowed=lab.table.allowed_drift)
                 report = report.with_sections(drift, system=name).with_recorded({name: drift.figures()})
         report = replace(report, warnings=(*report.warnings, *as_warnings(dict.fromkeys(notes), "earlier-run")))
     hints = find_hints(report)

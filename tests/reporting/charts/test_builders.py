@@ -322,7 +322,7 @@ class TestFrontier:
 class TestDrift:
     def chart(self, scale: float) -> tuple[DotPlot, Drift]:
         new = drifting.report(hnsw=drifting.entry(drifting.stability(drifting.scores_of() * scale)))
-        drift = drift_between(new, drifting.report("old.json"))
+        drift = drift_between(drifting.report("old.json"), new)
         chart = drift_chart(Report({"hnsw": SystemResult({}, {}, sections={"drift": drift})}))
         assert chart is not None
         return chart, drift
