@@ -148,12 +148,12 @@ def form_to_write(path: Path, form: str | None, allowed: Sequence[str]) -> tuple
 
 
 @check_arguments
-def read_gold(given: str | Path, form: str | None = None, *, relevant_from: float | None = None) -> Gold:
+def read_gold(path: str | Path, format: str | None = None, *, relevant_from: float | None = None) -> Gold:
     """Read a gold from a file: TREC qrels, JSON, JSONL, CSV, TSV or Parquet.
 
     Args:
-        given: The path, or ``-`` for standard input.
-        form: ``trec``, ``json``, ``jsonl``, ``csv``, ``tsv`` or ``parquet``; by default the content decides.
+        path: The path, or ``-`` for standard input.
+        format: ``trec``, ``json``, ``jsonl``, ``csv``, ``tsv`` or ``parquet``; by default the content decides.
         relevant_from: Grade from which an item is relevant; by default any above 0.
 
     Returns:
@@ -165,18 +165,18 @@ def read_gold(given: str | Path, form: str | None = None, *, relevant_from: floa
     Example:
         >>> rankjury.read_gold("qrels.trec", relevant_from=2)
     """
-    source = Source.open(given)
+    source = Source.open(path)
     with guard_reading(source.name):
-        return gold_from_frame(read(source, "gold", form), source=source.name, relevant_from=relevant_from)
+        return gold_from_frame(read(source, "gold", format), source=source.name, relevant_from=relevant_from)
 
 
 @check_arguments
-def read_run(given: str | Path, form: str | None = None) -> Ranking:
+def read_run(path: str | Path, format: str | None = None) -> Ranking:
     """Read a run from a file: TREC, JSON, JSONL, CSV, TSV or Parquet.
 
     Args:
-        given: The path, or ``-`` for standard input.
-        form: ``trec``, ``json``, ``jsonl``, ``csv``, ``tsv`` or ``parquet``; by default the content decides.
+        path: The path, or ``-`` for standard input.
+        format: ``trec``, ``json``, ``jsonl``, ``csv``, ``tsv`` or ``parquet``; by default the content decides.
 
     Returns:
         The ranking.
@@ -187,6 +187,6 @@ def read_run(given: str | Path, form: str | None = None) -> Ranking:
     Example:
         >>> rankjury.read_run("run.trec")
     """
-    source = Source.open(given)
+    source = Source.open(path)
     with guard_reading(source.name):
-        return ranking_from_frame(read(source, "run", form), source=source.name)
+        return ranking_from_frame(read(source, "run", format), source=source.name)

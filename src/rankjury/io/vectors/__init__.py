@@ -45,11 +45,11 @@ VECTOR_SUFFIXES = tuple(_READERS)
 
 
 @check_arguments
-def read_vectors(given: str | Path, *, ids: str | None = None, taken: str | None = None) -> Vectors:
+def read_vectors(path: str | Path, *, ids: str | None = None, taken: str | None = None) -> Vectors:
     """Read vectors from a file: .npy, .npz, Parquet, JSON, JSONL or safetensors.
 
     Args:
-        given: ``FILE`` or ``FILE:KEY``; the key names an array or a column if there are several.
+        path: ``FILE`` or ``FILE:KEY``; the key names an array or a column if there are several.
         ids: A file of ids for vectors without ids: one per line, a JSON list, an array of strings, or a column of a
             table (``papers.parquet:paper_id``). By default a file of ids next to the vectors, such as
             ``vectors_ids.txt``; without one, the rows are numbered from 0.
@@ -65,23 +65,23 @@ def read_vectors(given: str | Path, *, ids: str | None = None, taken: str | None
     Example:
         >>> rankjury.read_vectors("vectors.npz:anchor")
     """
-    path, key = split_off_key(fspath(given))
-    source = Source.open(path)
+    file, key = split_off_key(fspath(path))
+    source = Source.open(file)
     with guard_reading(source.name):
         source.refuse_pickle("vectors")
-    reader = _READERS.get(plain_suffix(path))
+    reader = _READERS.get(plain_suffix(file))
     if reader is None:
-        found = f"unknown vector format of {Path(path).name!r}"
+        found = f"unknown vector format of {Path(file).name!r}"
         raise UsageError(found, expected=f"one of the suffixes {', '.join(VECTOR_SUFFIXES)}")
-    name = f"{path}:{key}" if key else path
-    with guard_reading(source.name, plain_suffix(path)):
+    name = f"{file}:{key}" if key else file
+    with guard_reading(source.name, plain_suffix(file)):
         raw = reader(source, key)
         values = as_floats(raw.values, name)
     if ids is not None and raw.ids is not None:
         raise UsageError(f"{name} already contains ids", hint=f"Omit {ids}.")
     if raw.ids is not None:
         return check_vectors(raw.ids, values, name)
-    ids_file = ids or find_ids_file(Path(path), taken)
+    ids_file = ids or find_ids_file(Path(file), taken)
     if ids_file is None:
         numbers = pl.int_range(len(values), eager=True).cast(pl.String)
         return replace(check_vectors(numbers, values, name), numbered=True)

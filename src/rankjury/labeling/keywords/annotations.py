@@ -195,7 +195,7 @@ Groups = Mapping[str, str | Sequence[str]]
 
 @check_arguments
 def read_annotations(
-    given: str | Path,
+    path: str | Path,
     groups: Groups | None = None,
     *,
     id_column: str | None = None,
@@ -205,7 +205,7 @@ def read_annotations(
     """Read the keywords of items from a CSV, TSV, JSONL or Parquet table.
 
     Args:
-        given: The path, or ``-`` for standard input.
+        path: The path, or ``-`` for standard input.
         groups: The columns of each group of keywords; by default every column but that of the ids is a group of its
             own.
         id_column: The column of ids, where its name does not tell.
@@ -222,10 +222,10 @@ def read_annotations(
     Example:
         >>> rankjury.read_annotations("clips.csv", {"traffic": ["thing"]})
     """
-    frame, ids = read_attributes(str(given), "item", id_column=id_column, as_written=True)
-    with guard_reading(str(given), "annotations"):
+    frame, ids = read_attributes(str(path), "item", id_column=id_column, as_written=True)
+    with guard_reading(str(path), "annotations"):
         return annotations_from_frame(
-            frame, groups, id_column=ids, separator=separator, no_value=no_value, source=str(given)
+            frame, groups, id_column=ids, separator=separator, no_value=no_value, source=str(path)
         )
 
 

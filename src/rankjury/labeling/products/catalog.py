@@ -198,11 +198,11 @@ class ProductCatalogue:
 
 
 @check_arguments
-def read_catalogue(given: str | Path, *, id_field: str | None = None) -> ProductCatalogue:
+def read_catalogue(path: str | Path, *, id_field: str | None = None) -> ProductCatalogue:
     """Read products from a .json, .jsonl, .csv, .tsv or .parquet file with one record per item.
 
     Args:
-        given: The path, or ``-`` for standard input.
+        path: The path, or ``-`` for standard input.
         id_field: The field of ids; by default the first of those rankjury knows that every record has.
 
     Returns:
@@ -214,7 +214,7 @@ def read_catalogue(given: str | Path, *, id_field: str | None = None) -> Product
     Example:
         >>> rankjury.read_catalogue("items.jsonl", id_field="id")
     """
-    source = Source.open(given)
+    source = Source.open(path)
     with guard_reading(source.name, "a catalogue"):
         records = [_flatten(record) for record in read_records(source)]
         chosen = _id_field(records, id_field, source.name)
