@@ -191,3 +191,22 @@ def test_ids_and_names_of_nested_types_are_refused(ids: list[object], tmp_path: 
         read_attributes(str(tmp_path / "ids.parquet"), "query")
     with pytest.raises(DataError, match=r"is of type|cannot be read as text"):
         read_column(f"{tmp_path / 'names.parquet'}:type", "query", "names")
+
+
+def test_fields_of_objects_are_columns(tmp_path: Path) -> None:
+    """The metadata of a BEIR data set."""
+    lines = (
+        {"_id": name, "text": name, "metadata": {"lang": lang, "text": "x"}}
+        for name, lang in (("a", "de"), ("b", "fr"))
+    )
+    frame, column = read_attributes(str(put(tmp_path, "queries.jsonl", "\n".join(map(json.dumps, lines)))), "query")
+    assert column == "_id"
+    assert frame["lang"].to_list() == ["de", "fr"]
+    assert frame["text"].to_list() == ["a", "b"]
+
+
+def test_a_missing_column_is_answered_by_those_of_the_file(tmp_path: Path) -> None:
+    path = put(tmp_path, "items.csv", "item_id,title\na,A\n")
+    with pytest.raises(RankjuryError, match="title") as caught:
+        read_column(str(path), "item", "--names")
+    assert str(path) in str(caught.value)

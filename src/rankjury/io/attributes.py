@@ -9,6 +9,7 @@ from os.path import exists
 import polars as pl
 
 from rankjury.core.convert import find_id_column
+from rankjury.core.text import join_names
 from rankjury.errors import DataError, UnknownName, UsageError, guard_reading
 from rankjury.io.source import Source, plain_suffix
 from rankjury.io.tables import column_names, read_table
@@ -45,7 +46,9 @@ def read_column(given: str, kind: str, what: str, place: Callable[[str], str] = 
     path, _, column = given.rpartition(":")
     if not path or exists(place(given)):
         example = "items.csv:title" if kind == "item" else "queries.jsonl:text"
-        raise UsageError(f"{what} is {given!r}", expected=f"FILE:COLUMN, such as {example}")
+        names = read_attributes(place(given), kind)[0].columns if exists(place(given)) else []
+        hint = f"Columns of the file: {join_names(names)}." if names else None
+        raise UsageError(f"{what} is {given!r}", expected=f"FILE:COLUMN, such as {example}", hint=hint)
     table, id_column = read_attributes(place(path), kind)
     if column not in table.columns:
         raise UnknownName("column", column, table.columns, where=place(path))
@@ -56,8 +59,12 @@ def read_column(given: str, kind: str, what: str, place: Callable[[str], str] = 
 def check_attributes(
     frame: pl.DataFrame, kind: str, where: str, id_column: str | None = None, *, ids_alone: bool = False
 ) -> tuple[pl.DataFrame, str]:
-    """Return a table that has ids and attributes, and the name of its column of ids."""
+    """Return a table that has ids and attributes, and the name of its column of ids.
+
+    Fields of objects become columns: ``lang`` in BEIR's ``metadata`` is the column ``lang``.
+    """
     name = _id_column(frame.columns, kind, where, id_column)
+    frame = _with_fields(frame)
     if frame.is_empty():
         raise DataError("found a header but no rows", where=where, expected="at least one row")
     _single(frame[name], where, "ids")
@@ -67,6 +74,16 @@ def check_attributes(
     if len(frame.columns) == 1 and not ids_alone:
         raise DataError(f"found no column but {name}", where=where, expected="at least one attribute")
     return frame, name
+
+
+def _with_fields(frame: pl.DataFrame) -> pl.DataFrame:
+    """Return the frame with a column for each field of its objects, unless there is a column of that name."""
+    columns = {column.name: column for column in frame}
+    objects = [column for column in frame if isinstance(column.dtype, pl.Struct)]
+    for column in objects:
+        for field in column.struct.fields:
+            columns.setdefault(field, column.struct.field(field))
+    return pl.DataFrame(list(columns.values())) if objects else frame
 
 
 def _single(column: pl.Series, where: str, what: str) -> pl.Series:

@@ -325,7 +325,9 @@ class TestUnasked:
         assert suitable_attributes(pl.DataFrame({"text": many[:20]})) == [(Attribute("text"),)]
 
     def test_nothing_that_groups(self) -> None:
-        with pytest.raises(DataError, match=r"q\.csv: found no attribute that groups; expected a category or a number"):
+        with pytest.raises(
+            DataError, match=r"q\.csv: found no attribute that groups among type; expected a category or a number"
+        ):
             aligned(cuts({"query_id": ["q1", "q2"], "type": ["a", "a"]}, by=None), ["q1", "q2"])
 
     def test_only_the_golds_queries_count(self) -> None:

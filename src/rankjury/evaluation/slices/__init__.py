@@ -13,7 +13,7 @@ from typing import cast
 import numpy as np
 import polars as pl
 
-from rankjury.core.text import plural
+from rankjury.core.text import join_names, plural
 from rankjury.core.types import Bools, places_in
 from rankjury.errors import DataError
 from rankjury.evaluation.sections import ReportWarning
@@ -46,7 +46,8 @@ class SliceTable:
             further = list(overlap.warnings(self.of, self.where))
             asked = self.asked or suitable_attributes(attributes)
             if not asked:
-                raise DataError("found no attribute that groups", where=self.where, expected="a category or a number")
+                found = f"found no attribute that groups among {join_names(attributes.columns)}"
+                raise DataError(found, where=self.where, expected="a category or a number")
             others = None if members_of is None else align(self.table, self.id_column, members_of, self.where)[0]
             self._made[:] = [(key, group_by(attributes, asked, self.where, others), further)]
         warnings += self._made[0][2]
