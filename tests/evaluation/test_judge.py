@@ -184,3 +184,8 @@ def test_a_large_unsorted_interleaved_run() -> None:
     second = judge(rankjury.as_gold(gold), rankjury.as_ranking(in_order))
     assert flat(first) == flat(second)
     assert first.row.size == gold.height
+
+
+def test_row_numbers_instead_of_ids_are_named() -> None:
+    with pytest.raises(rankjury.DataError, match=r"--ids"):
+        rankjury.evaluate({"a": {"b": 1}}, np.array([[1, 2], [0, 2], [0, 1]]))

@@ -229,3 +229,21 @@ def test_an_npz_member_that_declares_more_than_it_has(tmp_path: Path) -> None:
         archive.writestr("vectors.npy", header.ljust(127) + b"\n" + bytes(80))
     with pytest.raises(DataError, match=r"v\.npz"):
         read_vectors(tmp_path / "v.npz")
+
+
+@pytest.mark.parametrize("name", ["v.npy", "v.npz"])
+def test_vectors_are_neither_gold_nor_run(tmp_path: Path, name: str) -> None:
+    path = tmp_path / name
+    np.save(path, np.eye(2)) if name.endswith("npy") else np.savez(path, v=np.eye(2))
+    for kind in ("gold", "run"):
+        with pytest.raises(DataError, match="rankjury neighbours"):
+            read(path, kind)
+
+
+def test_the_judgments_of_a_beir_folder_are_suggested(tmp_path: Path) -> None:
+    (tmp_path / "qrels").mkdir()
+    for split in ("dev", "test"):
+        put(tmp_path / "qrels", f"{split}.tsv", "query-id\tcorpus-id\tscore\nq\td\t1\n")
+    for folder in (tmp_path, tmp_path / "qrels"):
+        with pytest.raises(DataError, match=r"Did you mean .*qrels/test\.tsv"):
+            Source.open(folder)

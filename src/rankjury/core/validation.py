@@ -136,6 +136,8 @@ def _unbound(function: str, signature: inspect.Signature, kwargs: Mapping[str, A
     hint = f"Known: {', '.join(known)}."
     if _OTHER_NAMES.get(unknown) in known:
         hint = f"Did you mean {_OTHER_NAMES[unknown]}=?"
+    elif unknown == "ids" and "corpus" in known:
+        hint = "Give the ids with the vectors: rankjury.Vectors(ids, matrix)."
     elif "measures" in known and unknown in _CUTS:
         cut = value if isinstance(value, int) else 10
         hint = f'Write the cut-off in the measure: measures=["ndcg@{shorten(cut)}"].'

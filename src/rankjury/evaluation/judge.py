@@ -408,9 +408,12 @@ def _nothing_in_common(gold: Gold, ranking: Ranking) -> DataError:
     def shown(queries: pl.Series) -> str:
         return ", ".join(map(repr, queries.head(3))) + (" …" if len(queries) > 3 else "")
 
+    hint = "Check prefixes, leading zeros, and that these two files belong together."
+    if ranking.queries.head(3).cast(pl.String).to_list() == ["0", "1", "2"]:
+        hint = "Are 0, 1, 2 … row numbers? Give ids: rankjury neighbours --ids FILE, or in Python {query: [items]}."
     return DataError(
         f"no query in common: the gold has {shown(gold.queries)}, the ranking has {shown(ranking.queries)}",
         where=f"{gold.source} × {ranking.source}",
         expected="the same query ids on both sides",
-        hint="Check prefixes, leading zeros, and that these two files belong together.",
+        hint=hint,
     )

@@ -126,6 +126,7 @@ def refuse_size(where: str, kind: str, most: int) -> None:
 Packing = Literal["uncompressed", "gzip", "zstd"]
 COMPRESSIONS: dict[str, Packing] = {".gz": "gzip", ".zst": "zstd"}
 _OTHER_PACKINGS = {b"BZh": "bzip2", b"\xfd7zXZ": "xz", b"PK\x03\x04": "zip"}
+_NUMPY_MAGIC = b"\x93NUMPY"
 _UTF_16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 _PICKLE_SUFFIXES = dict.fromkeys((".pkl", ".pickle", ".joblib"), "pickle") | dict.fromkeys((".pt", ".pth"), "torch")
 _HEAD_BYTES = 1 << 16
@@ -162,7 +163,7 @@ class Source:
             raise DataError("the file name is not UTF-8", where=where, hint="Rename it, or set PYTHONUTF8=1.")
         try:
             if path.is_dir():
-                raise DataError("found a folder", where=where, expected="a file")
+                raise DataError("found a folder", where=where, expected="a file", hint=_file_within(path))
             if not path.exists():
                 raise DataError("no such file", where=where, hint=_nearest_file(path))
             source = cls(where, path, None if path.is_file() else path.read_bytes())
@@ -336,6 +337,9 @@ class Source:
     def undecodable(self) -> DataError:
         """Return the error for text that is not UTF-8, naming the first invalid line."""
         data = b"" if self.compression == "zstd" else self._octets
+        if data.startswith(_NUMPY_MAGIC) or plain_suffix(self.name) in (".npz", ".safetensors"):
+            hint = f"To rank them: rankjury neighbours {self.name} -o run.trec"
+            return DataError("this is a file of vectors", where=self.name, expected="a text file or Parquet", hint=hint)
         packed = next((name for magic, name in _OTHER_PACKINGS.items() if data.startswith(magic)), None)
         if packed:
             found, expected = f"the file is compressed with {packed}", "plain text, .gz or .zst"
@@ -363,6 +367,14 @@ def _nearest_file(path: Path) -> str:
     names = [entry.name for entry in islice(folder.iterdir(), _MOST_NAMES) if entry.is_file()]
     near = get_close_matches(path.name, names, n=1, cutoff=0.8)
     return f"Did you mean {folder / near[0]}?" if near else "Check the path."
+
+
+def _file_within(folder: Path) -> str | None:
+    """Return the hint for a folder where a file is expected, such as a data set of BEIR: its judgments."""
+    judged = sorted(
+        (*folder.glob("qrels/*.tsv"), *folder.glob("test.tsv")), key=lambda path: (path.stem != "test", path.name)
+    )
+    return f"Did you mean {judged[0]}?" if judged else None
 
 
 def separator_of(header: str) -> str | None:
