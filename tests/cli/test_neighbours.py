@@ -328,3 +328,10 @@ def test_errors(rankjury: Rankjury, folder: Path, arguments: list[str], code: in
     before = tree(folder)
     check_failure(rankjury("neighbours", *arguments), code, *fragments)
     assert tree(folder) == before
+
+
+def test_where_ids_come_from_is_printed(rankjury: Rankjury) -> None:
+    assert "ids.txt" in rankjury("neighbours", "items.npy").err
+    Path("ids.txt").unlink()
+    assert "--ids FILE" in rankjury("neighbours", "items.npy").err
+    assert "--ids FILE" not in rankjury("neighbours", "both.npz:space").err

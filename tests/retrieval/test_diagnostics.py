@@ -313,7 +313,7 @@ def test_the_json_form_holds_no_nan_and_every_figure(values: Any, metric: str) -
 
 
 def test_risks_are_counted_in_a_sentence() -> None:
-    assert look(np.eye(12)).sentence == "12 vectors of 12 dimensions: no risk."
+    assert look(np.eye(12)).sentence == "12 vectors of 12 dimensions: no risk found (lengths, duplicates, hubs)."
     alike = look(normal(50, 8) * 0.1 + 1)
     assert alike.sentence.startswith("50 vectors of 8 dimensions: ") and "similar directions" in alike.sentence
     equal = look([[1, 0], [1, 0], [0, 1], [-1, 0]], "abcd")

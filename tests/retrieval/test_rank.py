@@ -593,3 +593,10 @@ def test_many_ids_are_not_all_listed() -> None:
 def test_ids_are_compared_as_they_stand() -> None:
     error = refused(model(["1", "02"], "ada.npz"), model(["1", "2"], "base.npz"))
     assert "(02)" in error.found and "(2)" in error.found
+
+
+def test_what_is_shown_of_a_space_is_short() -> None:
+    shown = repr(rank_vectors(np.eye(12), k=2))
+    assert "12 queries" in shown
+    assert "12 vectors of 12 dimensions" in shown
+    assert len(shown) < 200

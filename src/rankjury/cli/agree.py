@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from rankjury.cli.shared.commands import CONVENTIONS
-from rankjury.cli.shared.console import check_standard_input
+from rankjury.cli.shared.console import check_standard_input, ids_note
 from rankjury.cli.shared.options import (
     DistanceOption,
     ExcludeSelfOption,
@@ -37,7 +37,8 @@ EPILOG = (
     "  rankjury agree exact.trec index.trec -k 10,100\n\n"
     "Files are vectors (.npy, .npz, .parquet, .json, .jsonl, .safetensors; FILE:KEY selects one of several arrays) "
     "or runs.\n\n"
-    "Rows are matched by id. .npy files have no ids: --ids sets them; without it, rows are matched by number.\n\n"
+    "Rows are matched by id. .npy files have no ids: --ids sets them, or a file ids.txt; without, rows are matched by "
+    "number.\n\n"
     "Other candidates are compared with the first one, unless --baseline names another."
 )
 _DEFAULT_KS = "1,3,5,10"
@@ -60,7 +61,10 @@ class AgreementOptions:
     """Options of the comparison, as in a plan's tables of gold, systems and agreement."""
 
     distance: DistanceOption = "cosine"
-    ids: Annotated[str | None, typer.Option(metavar="FILE", help="File of row ids for all .npy files.")] = None
+    ids: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="File of row ids for all .npy files; default: ids.txt in their folder."),
+    ] = None
     baseline: Annotated[
         str | None,
         typer.Option(
@@ -181,7 +185,9 @@ def agree_command(
             raise UnknownName("dtype", name, DTYPES, where="--dtype")
     content = agreement_plan(paths, cuts, options, names, write=output is not None)
     hint = "Next: keep tables, plot and report with -o results; rankjury init writes a plan of it"
-    run_and_print(content, output, as_json=as_json, next_step="" if output else hint, keep_self="--keep-self")
+    ids = ids_note(paths[0]) if options.ids is None and paths[0].endswith(_WITHOUT_IDS) and not as_json else ""
+    last = ids if output else "\n".join(filter(None, (ids, hint)))
+    run_and_print(content, output, as_json=as_json, next_step=last, keep_self="--keep-self")
 
 
 def agreement_plan(

@@ -11,6 +11,7 @@ from rankjury.cli.shared import options
 from rankjury.cli.shared.console import (
     check_folder,
     files_in_folder,
+    ids_note,
     print_json,
     say,
     say_own_item,
@@ -46,7 +47,10 @@ def neighbours_command(
         str, typer.Argument(metavar="VECTORS", help="Vectors of the items: FILE, FILE:KEY or NAME=FILE.")
     ],
     ids: Annotated[
-        str | None, typer.Option(metavar="FILE", help="File of row ids, if the vector file has none.")
+        str | None,
+        typer.Option(
+            metavar="FILE", help="File of row ids, if the vector file has none; default: ids.txt in its folder."
+        ),
     ] = None,
     queries: Annotated[
         str | None, typer.Option(metavar="VECTORS", help="Vectors to search with; default: the items.")
@@ -151,6 +155,8 @@ def neighbours_command(
         print_json(form | ({"space": space.hygiene.to_json()} if space else {}))
     else:
         _print(space, ranking)
+    if ids is None and not as_json and vectors.endswith(".npy"):
+        say(ids_note(vectors))
     if asked is None:
         say_own_item(exclude_self is not False)
     warn(ranking.notes)

@@ -130,9 +130,9 @@ class SpaceDiagnostics(Section):
             "hubs": hubness.has_hubs,
         }
         found = [name for name, is_found in risks.items() if is_found]
-        return (
-            f"{about}: {plural(len(found), 'risk', 'risks')} ({join_names(found)})." if found else f"{about}: no risk."
-        )
+        if not found:
+            return f"{about}: no risk found (lengths, duplicates, hubs)."
+        return f"{about}: {plural(len(found), 'risk', 'risks')} ({join_names(found)})."
 
     def notes(self) -> Iterator[str]:
         """Yield warnings."""

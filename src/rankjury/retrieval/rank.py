@@ -40,6 +40,9 @@ class Space:
     ranking: Ranking
     hygiene: SpaceDiagnostics
 
+    def __repr__(self) -> str:
+        return f"Space({self.ranking!r} in {self.hygiene.sentence.rstrip('.')})"
+
 
 @check_arguments
 def rank_vectors(

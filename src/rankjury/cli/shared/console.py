@@ -159,6 +159,14 @@ def say_own_item(excluded: bool, *, keep: str = "--keep-self") -> None:
     say(f"Queries are the items: each query's own item is excluded; {keep} keeps it." if excluded else kept)
 
 
+def ids_note(vectors: str) -> str:
+    """Say where the ids of the rows of a file without ids, such as .npy, come from."""
+    from rankjury.io.vectors import ids_file_of
+
+    file = ids_file_of(vectors)
+    return f"Ids of rows: {file}." if file else "Ids of rows: numbers from 0; --ids FILE names them."
+
+
 def check_standard_input(paths: Iterable[str]) -> None:
     """Standard input can be read once; a path may have attributes behind a colon."""
     if [path.partition(":")[0] for path in paths].count("-") > 1:
