@@ -13,7 +13,7 @@ import polars as pl
 import pytest
 
 from rankjury.errors import DataError, UnknownName
-from rankjury.plan.draft import aspect_for, draft, draft_names, draft_plan, kind_for
+from rankjury.plan.draft import DraftNotes, aspect_for, choose_baseline, draft, draft_names, draft_plan, kind_for
 from rankjury.plan.folder_scan import FolderContents, scan_folder
 from rankjury.plan.parse import CheckedPlan, read_plan
 from rankjury.plan.run import Outcome, execute_plan
@@ -82,6 +82,13 @@ class TestRuns:
         outcome = run(tmp_path, "runs")
         assert means(outcome, "x")["rr"] == pytest.approx((1 + 1 / 2 + 1) / 3)
         assert outcome.report.baseline == "x" and {one.system for one in outcome.report.comparisons} == {"y"}
+
+    @pytest.mark.parametrize("names", [("new", "old"), ("candidate", "prod_2026"), ("a", "bm25", "old")])
+    def test_the_baseline_is_the_system_called_like_one(self, names: tuple[str, ...]) -> None:
+        assert choose_baseline(names, DraftNotes()) in ("old", "prod_2026", "bm25")
+
+    def test_a_baseline_is_a_word_of_the_name(self) -> None:
+        assert choose_baseline(["a", "golden"], DraftNotes()) == "a"
 
     def test_other_formats(self, tmp_path: Path) -> None:
         put(tmp_path, judgments__csv="query_id,item_id,grade\nq1,a,1\nq2,b,2\n")

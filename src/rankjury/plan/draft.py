@@ -21,6 +21,8 @@ RUN = "a ranking: a TREC run, or a table with query_id, item_id, score"
 VECTORS = ".npz with an array ids and a matrix, or .npy with its ids in NAME.ids.txt"
 _SAME_ASPECT = {"anchor": "overall", "plot": "content"}
 """Words of the movies protocol: DenseAnchor is evaluated against the overall lists, and content is the plot."""
+_BASELINES = {"old", "before", "previous", "current", "prod", "production", "reference", "control", "v1"}
+"""Words in the name of a system that others are compared with."""
 _COMMENT_AT, _WIDTH = 27, 100
 """Where a comment begins behind a short line, and how long both may be."""
 
@@ -207,6 +209,7 @@ def choose_baseline(systems: Sequence[str], notes: DraftNotes) -> str | None:
     if len(systems) < 2:
         return None
     named = [name for word in ("baseline", "bm25", "base") for name in systems if word in name.lower()]
+    named += [name for name in systems if _BASELINES & set(re.findall(r"[a-z]+|v?\d+", name.lower()))]
     notes.baseline = (named or list(systems))[0]
     notes.assumed.append(f"{notes.baseline} is the baseline that the others are compared with")
     return notes.baseline
