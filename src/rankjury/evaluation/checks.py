@@ -147,7 +147,8 @@ class Findings:
         """Warn of lists that were cut before the cut-off."""
         number, as_long, length = self.lists
         if self.shared is not None and _are_cut(self.lists, measures) and self.shared.more_than(length + 1):
-            deep = [str(measure) for measure in measures if measure.k is not None and measure.k > length]
+            deep = [by.name + f"@{by.k}" for by in measures if by.k is not None and by.k > length]
+            deep = list(dict.fromkeys(deep))
             more = " …" if len(deep) > _LISTED else ""
             lists = f"all {number:,} lists have" if as_long == number else f"{as_long:,} of {number:,} lists have"
             items = plural(length, "item", "items") + ("" if as_long == number else " and none has more")
