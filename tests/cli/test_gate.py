@@ -302,6 +302,17 @@ def test_everything_fits_80_columns(rankjury: Rankjury, systems: int, name: str,
     assert out.count("0.95") in (1, systems), "the limit: in each row, or once above the rows of its systems"
 
 
+def test_the_queries_that_got_worse_are_one_command_away(rankjury: Rankjury) -> None:
+    put_targets(FAIL, slices="types.csv:type")
+    outcome = rankjury(*GATE, *FILES, "-b", "old.trec")
+    assert outcome.code == 4
+    command = outcome.err.partition("Next: ")[2].partition("rankjury ")[2].split()
+    assert rankjury(*command).code == 0
+    assert Path("diff.html").exists()
+    put_targets(PASS)
+    assert "diff.html" not in rankjury(*GATE, *FILES, "-b", "old.trec").err
+
+
 def test_quiet_leaves_the_same_result(rankjury: Rankjury) -> None:
     put_gold(queries=5)
     put_targets(PASS)

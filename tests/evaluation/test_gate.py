@@ -268,7 +268,10 @@ class TestNames:
         assert verdict("ap >= 0.4", self.REPORT, slice="lang=fr").outcome == "fail"
         with pytest.raises(UnknownName, match=r"report\.json: unknown slice 'lang=fre'\. Did you mean lang=fr\?"):
             verdict("ap >= 0.4", self.REPORT, slice="lang=fre")
-        with pytest.raises(DataError, match="the report has no slices, but a target asks for 'lang=fr'"):
+        for every in ("lang", "lang=*"):
+            with pytest.raises(UnknownName, match=r"lang=fr.*\[\[target\]\] for each"):
+                verdict("ap >= 0.4", self.REPORT, slice=every)
+        with pytest.raises(DataError, match=r"the report has no slices, but a target asks for 'lang=fr'.*csv:lang"):
             verdict("ap >= 0.4", saved({"ap": entry(0.5)}), slice="lang=fr")
 
     def test_systems(self) -> None:

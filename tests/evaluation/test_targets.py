@@ -162,6 +162,7 @@ class TestFile:
             ("[[target]]\nrequire = 3", "require is 3; expected a text"),
             ("[[target]]\nrequire = 'ap > 0'\nslice = ['a']", r"slice is \['a'\]; expected a text"),
             ("targets = ['ap > high']", "cannot read the target 'ap > high'"),
+            ("targets = ['ap > 0.5 in lang=fr']", 'slice = "lang=fr"'),
             ("[[target]]\nrequire = 'ap'", "cannot read the target 'ap'"),
         ],
     )

@@ -122,6 +122,11 @@ def gate_command(
     warn([*warnings, *gate.notes])
     if output:
         say(f"Wrote {', '.join(map(str, output))}")
+    if gate.exit_code and len(files) > 1 and chosen and exists(chosen) and not as_json:
+        others = [file for file in files[1:] if file != chosen]
+        slices = [f"-s {text}" for text in scoring.slices or ()]
+        command = ["rankjury compare", files[0], chosen, *others, *slices, "-o diff.html"]
+        say(f"Next: which queries got worse? {' '.join(command)}")
     if gate.exit_code:
         raise typer.Exit(gate.exit_code)
 

@@ -359,16 +359,20 @@ class _Subject:
             return None
         slices = {part.name: part for part in report.slices}
         if not slices:
+            table = f"queries.csv:{name.partition('=')[0]}"
             raise DataError(
                 f"the report has no slices, but a target asks for {name!r}",
                 where=report.source,
-                hint="Make it with --slices queries.csv:attribute.",
+                hint=f'Make it with --slices {table}; where runs are gated, slices = "{table}" in the targets does.',
             )
         for section in report.sections.values():
             if name in section.absent_slices():
                 raise DataError(section.absent_slices()[name], where=report.source)
         if name not in slices:
-            raise UnknownName("slice", name, slices, where=report.source)
+            error = UnknownName("slice", name, slices, where=report.source)
+            if name.partition("=")[2] in ("", "*"):
+                error.hint = f"{error.hint} Write a [[target]] for each."
+            raise error
         return slices[name]
 
     @property

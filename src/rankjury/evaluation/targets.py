@@ -176,9 +176,10 @@ def parse_target(text: str, table: Mapping[str, str] | None = None, where: str =
     except ValueError:
         limit = float("nan")
     if match is None or not isfinite(limit):
-        raise UsageError(
-            f"cannot read the target {shorten(text)!r}", where=where, expected=f"something like {_EXAMPLE}"
-        )
+        of_slice = re.search(r"[<>]=?.* \S+=\S", text) is not None
+        hint = 'A slice is named in a table [[target]]: require = "…" and slice = "lang=fr".' if of_slice else None
+        found = f"cannot read the target {shorten(text)!r}"
+        raise UsageError(found, where=where, expected=f"something like {_EXAMPLE}", hint=hint)
     sign = cast(Sign, _SIGNS.get(match["sign"], match["sign"]))
     percent = match["percent"] is not None
     chosen = {key: (table or {}).get(key) for key in ("slice", "system", "name")}
