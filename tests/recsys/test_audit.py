@@ -360,3 +360,4 @@ def test_the_answer_counts_the_risks() -> None:
     assert "repeated pairs" in repeated.sentence and "(9.1 % of rows)" in repeated.sentence
     no_risk = replace(clean, risks=())
     assert no_risk.sentence == "Usable; no risk found."
+    assert no_risk.sentence in repr(no_risk) and len(repr(no_risk)) < 120

@@ -183,6 +183,11 @@ class Audit(Record):
     risks: tuple[str, ...] = ()
     """The warnings that follow from the counts, each in a few words with its count."""
 
+    def __repr__(self) -> str:
+        return (
+            f"Audit({self.source}: {self.rows:,} rows, {self.users.n:,} users, {self.items.n:,} items. {self.sentence})"
+        )
+
     @property
     def sentence(self) -> str:
         """What the log can be used for, and its risks: ``Usable; 2 risks: …``."""
