@@ -35,7 +35,7 @@ def _row(name: str, space: SpaceDiagnostics, report: Report) -> list[str]:
     return [
         name,
         f"{space.vectors:,} × {space.dimensions:,}",
-        f"{space.norm.mean:.3g} ± {space.norm.std:.1g}",
+        f"{space.norm.mean:.3g} ± {space.norm.std:.{1 if space.norm.std < 9.5 else 3}g}",
         f"{space.duplicates.exact:,}",
         f"{space.near_duplicates.found:,}",
         alike,
