@@ -21,7 +21,7 @@ tokenizer, json stops at the recursion limit. So this module is the only one tha
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from difflib import get_close_matches
+from difflib import SequenceMatcher, get_close_matches
 from pathlib import Path
 from threading import Lock
 from typing import IO, Any
@@ -87,6 +87,10 @@ NATIVE_STDERR = _NativeStderr()
 _MAX_PART = 1_000
 """Maximum characters per part of a message: more than any message of rankjury, ten lines of a terminal."""
 _MAX_DETAILS = 50
+_NEAR = 0.1
+"""How much less like a misspelt name a suggestion may be than the first one."""
+_SHORTEST = 3
+"""Letters of a name that is taken for the beginning of a longer one."""
 _MAX_KNOWN = 100
 """Maximum number of known names listed: enough for all measures or keys of a table, not for all columns of a file."""
 _MAX_BITS = 133
@@ -175,17 +179,29 @@ class UsageError(RankjuryError):
     exit_code = 2
 
 
-class UnknownName(UsageError):  # noqa: N818 - the name describes the error
-    """Unknown name; lists the known names and suggests the nearest."""
+def _near_names(name: str, known: Iterable[str]) -> list[str]:
+    """Return names that begin with this one, else up to three like it, none much less like it than the first."""
+    longer = sorted((other for other in known if other.startswith(name)), key=len)
+    if longer and len(name) >= _SHORTEST:
+        return longer[:3]
+    matches = get_close_matches(name, known, n=3, cutoff=0.5)
+    likeness = [SequenceMatcher(None, match, name).ratio() for match in matches]
+    return [match for match, ratio in zip(matches, likeness, strict=True) if ratio >= likeness[0] - _NEAR]
 
-    def __init__(self, kind: str, name: str, known: Iterable[str], *, where: str | None = None) -> None:
+
+class UnknownName(UsageError):  # noqa: N818 - the name describes the error
+    """Unknown name; lists the known names and suggests the nearest. A suffix, such as ``@10``, follows each of them."""
+
+    def __init__(
+        self, kind: str, name: str, known: Iterable[str], *, where: str | None = None, suffix: str = ""
+    ) -> None:
         names = sorted(set(known))
         folded = {candidate.lower(): candidate for candidate in names}
-        near = [folded[match] for match in get_close_matches(shorten(name).lower(), folded, n=3, cutoff=0.5)]
+        near = [folded[match] + suffix for match in _near_names(shorten(name).lower(), folded)]
         more = f" and {len(names) - _MAX_KNOWN:,} more" if len(names) > _MAX_KNOWN else ""
-        listed = ", ".join(map(shorten, names[:_MAX_KNOWN])) + more
+        listed = ", ".join(shorten(known_name + suffix) for known_name in names[:_MAX_KNOWN]) + more
         hint = f"Did you mean {' or '.join(near)}?" if near else f"Known: {listed}"
-        super().__init__(f"unknown {kind} {shorten(name, quoted=True)}", where=where, hint=hint)
+        super().__init__(f"unknown {kind} {shorten(name + suffix, quoted=True)}", where=where, hint=hint)
         self.kind = kind
         self.name = name
         self.suggestions = near

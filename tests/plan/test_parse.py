@@ -39,7 +39,7 @@ class TestFaults:
     @pytest.mark.parametrize(
         ("line", "told"),
         [
-            ("basline = 'x'", "basline: unknown key 'basline'. Did you mean baseline or headline"),
+            ("basline = 'x'", "basline: unknown key 'basline'. Did you mean baseline?"),
             ("zzz = 1", "zzz: unknown key 'zzz'. Known: agreement, baseline, conventions, cutoffs"),
             ("statistics.seeds = 1", "statistics.seeds: unknown key 'seeds'. Did you mean seed?"),
             ("conventions.tie = 'id'", "conventions.tie: unknown key 'tie'. Did you mean ties?"),

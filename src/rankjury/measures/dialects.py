@@ -127,8 +127,8 @@ def _unknown(label: str) -> UnknownName:
     suffix = f"@{cut}" if cut.isdecimal() else ""
     if not suffix and (spelling := with_cutoff(label)) and spelling.partition("@")[0].lower() in METRICS.names():
         return UnknownName("measure", label, [spelling.lower()])
-    own = [entry + suffix for entry in [*METRICS.names(), *metric_aliases()]]
-    return UnknownName("measure", name.partition("(")[0] + suffix, [*own, *FAMILIAR])
+    known = [*METRICS.names(), *metric_aliases(), *(() if suffix else FAMILIAR)]
+    return UnknownName("measure", name.partition("(")[0], known, suffix=suffix)
 
 
 def _apply_conventions(spelled: MetricSpec, dialect: Dialect | None, overrides: Options) -> Measure:

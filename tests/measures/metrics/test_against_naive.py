@@ -74,7 +74,7 @@ def test_like_the_definition(metric: Metric, data: list[tuple[Any, list[str]]]) 
     gold = {f"q{n}": distinct_grades(g) if metric.needs_places else g for n, (g, _) in enumerate(data)}
     ranking = {f"q{n}": ranked for n, (_, ranked) in enumerate(data)}
     asked = measures(metric)
-    found = rankjury.evaluate(gold, ranking, asked)
+    found = rankjury.evaluate(gold, ranking, list(asked))
     for measure, options in asked.items():
         expected = [by_definition(measure, options, gold[query], ranking[query]) for query in gold]
         np.testing.assert_allclose(found[str(measure)], expected, rtol=1e-12, atol=1e-15, err_msg=str(measure))
