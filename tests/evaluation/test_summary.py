@@ -227,6 +227,15 @@ class TestSlices:
         report = self.sliced({"base": GOOD, "s": self.HALF, "poor": POOR}, (8, 16), baseline="base")
         assert any("Weakest slice of s: kind=hard" in line for line in report.summary)
 
+    def test_a_loss_that_the_mean_hides_is_named(self) -> None:
+        """Better for most queries, and worse for the hard ones: the mean alone would hide it."""
+        base = {query: ["d1", "d0"] if place < 8 else ["x", "y", "d0"] for place, query in enumerate(QUERIES)}
+        report = self.sliced({"base": base, "s": self.HALF}, (8, 16), baseline="base")
+        (line,) = [line for line in report.summary if "kind=hard" in line]
+        assert "s is worse than base in kind=hard: " in line and "(n 8)" in line
+        same = self.sliced({"base": self.HALF, "s": self.HALF}, (8, 16), baseline="base")
+        assert not any("worse than" in line for line in same.summary)
+
 
 def test_every_output_begins_with_it() -> None:
     report = replace(compared({"a": POOR, "b": GOOD}), warnings=(ReportWarning("look"),))

@@ -7,7 +7,7 @@ adds its own by ``Section.summary``.
 
 from collections.abc import Iterator, Sequence
 from math import isnan
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeGuard
 
 from rankjury.core.text import join_names, plural
 from rankjury.stats.comparison import Comparison
@@ -177,8 +177,13 @@ def _summarize_weakest(report: "Report") -> Iterator[str]:
     parts = []
     system = main_system(report, label)
     if system is not None:
+        loss = _hidden_loss(report, label, system)
         weakest = _weakest_slice(report, label, system)
-        if weakest is not None:
+        if loss is not None:
+            part, comparison = loss
+            difference = format_difference(comparison.difference, comparison.ci)
+            parts.append(f"But {system} is worse than {report.baseline} in {part.name}: {difference} (n {part.n:,}).")
+        elif weakest is not None:
             estimate = weakest.estimates[system][label]
             whole = report.systems[system].estimates[label]
             parts.append(
@@ -198,6 +203,24 @@ def _summarize_weakest(report: "Report") -> Iterator[str]:
             parts.append(f"Largest loss: {name}, {change.before:.3f} → {change.after:.3f}.")
     if parts:
         yield " ".join(parts)
+
+
+def _hidden_loss(report: "Report", label: str, system: str) -> "tuple[Slice, Comparison] | None":
+    """Return the slice with the largest shown loss against the baseline; None where all queries show one as well."""
+
+    def is_loss(found: object) -> TypeGuard[Comparison]:
+        return (
+            isinstance(found, Comparison)
+            and (found.measure, found.system, found.baseline) == (label, system, report.baseline)
+            and found.gain < 0
+            and is_significant(found.p_holm, report.level)
+        )
+
+    if any(map(is_loss, report.comparisons)):
+        return None
+    slices = (part for part in report.slices if part.of == "queries")
+    losses = [(part, found) for part in slices for found in part.beside if is_loss(found)]
+    return min(losses, default=None, key=lambda loss: (loss[1].gain, loss[0].name))
 
 
 def _weakest_slice(report: "Report", label: str, system: str) -> "Slice | None":
