@@ -121,10 +121,13 @@ def resolve(text: str | Measure, dialect: str | None = None, overrides: Options 
     return NamedMeasure(shown, _apply_conventions(spec, chosen, conventions))
 
 
-def _unknown(label: str) -> UnknownName:
+def _unknown(label: str) -> UsageError:
     """Return the error for an unknown measure; suggestions keep the cut-off that was asked for."""
     name, _, cut = label.partition("@")
     suffix = f"@{cut}" if cut.isdecimal() else ""
+    if name.lower() == "hits":  # two meanings: most tools call hit rate so, the protocol of movies recall
+        hint = f"Did you mean hit_rate{suffix} (any hit) or hits{suffix} (the share of relevant items found)?"
+        return UsageError(f"unknown measure {shorten(label, quoted=True)}", hint=hint)
     if not suffix and (spelling := with_cutoff(label)) and spelling.partition("@")[0].lower() in METRICS.names():
         return UnknownName("measure", label, [spelling.lower()])
     known = [*METRICS.names(), *metric_aliases(), *(() if suffix else FAMILIAR)]

@@ -56,7 +56,7 @@ every_metric = pytest.mark.parametrize("metric", of_gold, ids=lambda metric: met
 @given(data=queries)
 @settings(max_examples=60, deadline=None, derandomize=True)
 def test_bounds(places: bool, data: Any) -> None:
-    found = rankjury.evaluate(*make(data, places), GROUPS[places])
+    found = rankjury.evaluate(*make(data, places), list(GROUPS[places]))
     for measure, metric in GROUPS[places].items():
         values = found[str(measure)]
         defined = values[~np.isnan(values)]
@@ -72,7 +72,7 @@ def test_bounds(places: bool, data: Any) -> None:
 def test_order_of_queries_and_rows_is_of_no_account(places: bool, data: Any, seed: Any) -> None:
     gold, ranking = make(data, places)
     scored = {q: {item: float(-n) for n, item in enumerate(items)} for q, items in ranking.items()}
-    before = rankjury.evaluate(gold, scored, GROUPS[places])
+    before = rankjury.evaluate(gold, scored, list(GROUPS[places]))
 
     def shuffled(mapping: dict[str, Any]) -> dict[str, Any]:
         names = list(mapping)
@@ -82,7 +82,7 @@ def test_order_of_queries_and_rows_is_of_no_account(places: bool, data: Any, see
     after = rankjury.evaluate(
         shuffled({q: shuffled(g) for q, g in gold.items()}),
         shuffled({q: shuffled(r) for q, r in scored.items()}),
-        GROUPS[places],
+        list(GROUPS[places]),
     )
     check_same(before, after)
     assert list(before.mean().values()) == pytest.approx(list(after.mean().values()), abs=0, nan_ok=True)
@@ -97,8 +97,8 @@ def test_names_are_of_no_account(places: bool, data: Any) -> None:
     renamed_gold = {q: {f"item-{item}": g for item, g in grades.items()} for q, grades in gold.items()}
     renamed = {q: [f"item-{item}" for item in items] for q, items in ranking.items()}
     check_same(
-        rankjury.evaluate(gold, ranking, GROUPS[places]),
-        rankjury.evaluate(renamed_gold, renamed, GROUPS[places]),
+        rankjury.evaluate(gold, ranking, list(GROUPS[places])),
+        rankjury.evaluate(renamed_gold, renamed, list(GROUPS[places])),
     )
 
 
@@ -108,7 +108,7 @@ def test_names_are_of_no_account(places: bool, data: Any) -> None:
 def test_nothing_beats_the_gold_itself(places: bool, data: Any) -> None:
     gold, ranking = make(data, places)
     perfect = {q: sorted(g, key=lambda item: (-g[item], item)) for q, g in gold.items()}
-    best, found = (rankjury.evaluate(gold, ranked, GROUPS[places]) for ranked in (perfect, ranking))
+    best, found = (rankjury.evaluate(gold, ranked, list(GROUPS[places])) for ranked in (perfect, ranking))
     for measure, metric in GROUPS[places].items():
         if metric.lower_is_better or metric.name in CAN_BEAT_THE_GOLD:
             continue
