@@ -191,6 +191,12 @@ class TestMarkdown:
         self.check(text)
         assert "<" not in text and "a&#124;b" in text and "&lt;script>c&#92;" in text and "type=x&#124;y" in text
 
+    def test_the_verdicts_of_a_plan_come_first(self) -> None:
+        report = small()
+        gate, _ = gated(report)
+        text = to_markdown(report, OutputRequest("report.md", gate=gate))
+        assert text.startswith(gate.sentence.partition(":")[0]) and "### Targets" in text
+
     @pytest.mark.parametrize("start", range(0, len(HOSTILE), 3))
     def test_hostile_names_are_but_text(self, start: int) -> None:
         report = small(tuple(HOSTILE[start : start + 3]), tuple(HOSTILE), HOSTILE[start])

@@ -46,9 +46,9 @@ def render_stability(report: Report, brief: bool) -> SectionBlock | None:
         [name, *map(_format_spread, (stability.top1, stability.topk, stability.norm))]
         for name, stability in found.items()
     ]
-    return SectionBlock(
-        "Similarities", [make_table(header, rows, wraps=(0,))], charts=lambda: top1_charts(report), order=51
-    )
+    notes = ["mean ± standard deviation; rankjury drift compares them with those of an earlier report"]
+    table = make_table(header, rows, wraps=(0,), notes=notes)
+    return SectionBlock("Stability", [table], charts=lambda: top1_charts(report), order=51)
 
 
 @renderer("examples")

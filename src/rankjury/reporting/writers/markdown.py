@@ -26,6 +26,8 @@ from rankjury.reporting.writers import OutputRequest, writer
 @writer("markdown", ".md")
 def to_markdown(report: Report, request: OutputRequest | None = None) -> str:
     """Return the report as Markdown: the summary, verdicts, means, comparisons, losses, slices, sections, warnings."""
+    if request is not None and request.gate is not None:
+        report = report.with_sections(request.gate)
     blocks = [block for _, block in render_sections(report, "markdown")]
     lines = [part for line in report.summary for part in ("", escape_markdown(line))]
     gate = report.section(Gate)
