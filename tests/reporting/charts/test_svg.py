@@ -126,7 +126,9 @@ class TestDots:
             TITLE, ABOUT, "x", (DotRow("a long name of a slice", (Dot(0.5, shown="0.500 [0.400, 0.600]"),)),)
         )
         assert "0.500 [0.400, 0.600]" in texts_of(drawn(chart))
-        assert "0.500 [0.400, 0.600]" not in texts_of(drawn(chart, width=200))
+        assert "0.500 [0.400, 0.600]" in texts_of(drawn(chart, width=300)), "above the dot"
+        two = DotRow("a long name of a slice", tuple(Dot(0.5, shown="0.500 [0.400, 0.600]") for _ in range(2)))
+        assert "0.500 [0.400, 0.600]" not in texts_of(drawn(DotPlot(TITLE, ABOUT, "x", (two,)), width=200))
 
     def test_the_band_of_what_is_allowed(self) -> None:
         svg = drawn(plot((-0.1, None, None), (0.1, None, None), band=(-0.05, 0.05), percent=True))

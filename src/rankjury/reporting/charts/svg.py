@@ -301,11 +301,13 @@ def draw_dots(sheet: Sheet, chart: DotPlot) -> float:
     labels = [text_width(clean_text(row.label), TEXT) for row in chart.rows]
     note = max((text_width(clean_text(row.note), SMALL) for row in chart.rows), default=0.0)
     note = min(note, _WIDEST_NOTE * sheet.width)
-    widest = sheet.width - note - _GAP if narrow else _WIDEST_LABEL * sheet.width
-    label = min(max(labels, default=0.0), widest)
     shown = max((text_width(clean_text(dot.shown), SMALL) for dot in chart.dots), default=0.0)
+    # A lone dot of a row has its value in the line of the label.
+    beside = narrow and all(len(row.dots) < 2 for row in chart.rows)
+    widest = sheet.width - note - 2 * _GAP - (shown if beside else 0.0) if narrow else _WIDEST_LABEL * sheet.width
+    label = min(max(labels, default=0.0), widest)
     left = 1.4 * _GAP + (0.0 if narrow else label + (_GAP + note if note else 0.0))
-    in_words = shown > 0 and sheet.width - left - shown - 1.4 * _GAP >= _NARROWEST_PLOT * sheet.width
+    in_words = not beside and shown > 0 and sheet.width - left - shown - 1.4 * _GAP >= _NARROWEST_PLOT * sheet.width
     right = sheet.width - (shown + 1.4 * _GAP if in_words else _GAP)
     top = sheet.legend(chart.series, lines=False) if chart.keyed and len(chart.series) > 1 else 4.0
     if chart.reference_label:
@@ -326,6 +328,8 @@ def draw_dots(sheet: Sheet, chart: DotPlot) -> float:
         if row.note:
             shown_note = fit_text(row.note, _WIDEST_NOTE * sheet.width, SMALL)
             sheet.text(label + _GAP + note, line, shown_note, "note over" if narrow else "note", "end")
+        for dot in row.dots if beside else ():
+            sheet.text(sheet.width, line, clean_text(dot.shown), "tick over", "end")
         _draw_row_dots(plot, chart, row, middle, in_words=in_words)
         y += _height(row) + above
     if not chart.rows:

@@ -81,7 +81,8 @@ def _read(name: str) -> str:
 @cache
 def page_style() -> str:
     """Of every page."""
-    return re.sub(r"\s*\n\s*", "\n", _read("assets/page.css")) + CHART_CSS
+    lines = re.sub(r"\s*\n\s*", "\n", _read("assets/page.css"))
+    return re.sub(r"(?<=[{;:,]) | (?=[{}])", "", lines) + CHART_CSS
 
 
 @cache
