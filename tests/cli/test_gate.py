@@ -313,6 +313,14 @@ def test_the_queries_that_got_worse_are_one_command_away(rankjury: Rankjury) -> 
     assert "diff.html" not in rankjury(*GATE, *FILES, "-b", "old.trec").err
 
 
+def test_targets_that_are_still_to_be_written(rankjury: Rankjury) -> None:
+    missing = rankjury("gate", "new-targets.toml", *FILES)
+    assert missing.code == 3
+    assert "new-targets.toml: no such file" in missing.err and 'targets = ["' in missing.err
+    put_targets(PASS, name="new-target.toml")
+    assert "Did you mean new-target.toml?" in rankjury("gate", "new-targets.toml", *FILES).err
+
+
 def test_quiet_leaves_the_same_result(rankjury: Rankjury) -> None:
     put_gold(queries=5)
     put_targets(PASS)

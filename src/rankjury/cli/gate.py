@@ -93,7 +93,12 @@ def gate_command(
     if any(sign in targets for sign in "<>") and not exists(targets):
         hint = f'Write targets = ["{shorten(targets)}"] into a file targets.toml.'
         raise UsageError(f"found the target {shorten(targets)!r}", expected="a file of targets", hint=hint)
-    asked = parse_targets(Source.open(targets).text(), targets)
+    try:
+        asked = parse_targets(Source.open(targets).text(), targets)
+    except DataError as error:
+        if not exists(targets) and targets.endswith(".toml") and "Did you mean" not in (error.hint or ""):
+            error.hint = 'Write the file, for example: targets = ["ndcg@10 >= 0.6"]'
+        raise
     chosen = baseline or (asked.baseline and _beside(targets, asked.baseline))
     warnings: Sequence[str] = ()
     if len(files) == 1:
