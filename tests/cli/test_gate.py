@@ -309,6 +309,8 @@ def test_the_queries_that_got_worse_are_one_command_away(rankjury: Rankjury) -> 
     command = outcome.err.partition("Next: ")[2].partition("rankjury ")[2].split()
     assert rankjury(*command).code == 0
     assert Path("diff.html").exists()
+    assert rankjury("evaluate", "g.qrels", "old.trec", "-m", "rr", "-s", "types.csv:type", "-o", "old.json").code == 0
+    assert "diff.html" not in rankjury(*GATE, *FILES, "-b", "old.json").err, "a report has no ranking to compare with"
     put_targets(PASS)
     assert "diff.html" not in rankjury(*GATE, *FILES, "-b", "old.trec").err
 

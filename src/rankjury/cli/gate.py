@@ -79,6 +79,7 @@ def gate_command(
 
     Checks a report, an archived run, or runs with a gold. Each target passes, fails or is unsure.
     """
+    from rankjury.evaluation.report import looks_like_report
     from rankjury.evaluation.targets import parse_targets
     from rankjury.io.source import Source
     from rankjury.reporting.console import print_gate
@@ -127,10 +128,11 @@ def gate_command(
     warn([*warnings, *gate.notes])
     if output:
         say(f"Wrote {', '.join(map(str, output))}")
-    if gate.exit_code and len(files) > 1 and chosen and exists(chosen) and not as_json:
+    is_run = len(files) > 1 and chosen is not None and exists(chosen) and not looks_like_report(chosen)
+    if gate.exit_code and is_run and not as_json:
         others = [file for file in files[1:] if file != chosen]
         slices = [f"-s {text}" for text in scoring.slices or ()]
-        command = ["rankjury compare", files[0], chosen, *others, *slices, "-o diff.html"]
+        command = ["rankjury compare", files[0], str(chosen), *others, *slices, "-o diff.html"]
         say(f"Next: which queries got worse? {' '.join(command)}")
     if gate.exit_code:
         raise typer.Exit(gate.exit_code)
