@@ -128,6 +128,16 @@ SPELLINGS = [
 ]
 
 
+def test_similarities_are_rows_of_csv(rankjury: Rankjury) -> None:
+    call = ("ref.npz", "base.npz", "tuned.npz", "--pairs", "100")
+    assert rankjury("agree", *call, "-q", "-o", "all.csv").code == 0
+    values = agreed(rankjury, *call)["systems"]["tuned"]["agreement"]["figures"]
+    rows = {row["measure"]: row for row in csv.DictReader(Path("all.csv").open()) if row["system"] == "tuned"}
+    for name in ("spearman", "kendall", "mae"):
+        assert float(rows[name]["mean"]) == values[name]["value"]
+        assert [float(rows[name][end]) for end in ("ci_low", "ci_high")] == values[name]["ci"]
+
+
 def test_ways_to_give_cut_offs(rankjury: Rankjury) -> None:
     found = [agreed(rankjury, "--pairs", "0", *arguments) for arguments in SPELLINGS]
     assert all(one == found[0] for one in found)

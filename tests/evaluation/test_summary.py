@@ -167,7 +167,7 @@ class TestReports:
         report = assessed({"only": MIDDLE}, resampling=QUICK)
         (sentence,) = report.summary
         assert re.match(r"only: ndcg@10 0\.\d+ \[0\.\d+, 0\.\d+\] over 24 queries; ", sentence)
-        assert "33.3 % of its results are unjudged" in sentence, "one of three results"
+        assert "33.3 % of its top 10 results are unjudged" in sentence, "one of three results"
 
     def test_what_limits_trust_has_its_numbers(self) -> None:
         scored = {query: {"d1": 1.0, "x": 1.0} for query in QUERIES[:20]}

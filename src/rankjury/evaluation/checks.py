@@ -172,14 +172,15 @@ class Findings:
             yield ReportWarning(text, code="nothing-relevant", count=empty)
 
     def _warn_of_cuts(self) -> Iterator[ReportWarning]:
-        shares, largest = {}, 0.0
+        shares = {}
         for k, (retrieved, judged, _) in self.cuts.items() if not self.closed else ():
-            share = 1 - judged / retrieved if retrieved else 0.0
-            if share > 0:
-                shares[k], largest = f"{format_percent(share, 1)} of the top {k}", max(largest, share)
+            if judged < retrieved:
+                shares[k] = 1 - judged / retrieved
         if shares:
-            text = f"unjudged items count as not relevant: {', '.join(shares.values())}; judge them, or use bpref, "
-            yield ReportWarning(f"{text}which leaves them out", code="unjudged", share=largest)
+            listed = ", ".join(f"{format_percent(share, 1)} of the top {k}" for k, share in shares.items())
+            text = f"unjudged items count as not relevant: {listed}; judge them, or use bpref, which omits them"
+            first = min(shares)  # the sentence above all tables names the share nearest to the top, and its depth
+            yield ReportWarning(text, code="unjudged", count=first, share=shares[first])
         tied = {k: number for k, (_, _, number) in self.cuts.items() if number}
         if tied:
             at = ", ".join(f"{plural(number, '{query}', '{queries}')} at {k}" for k, number in tied.items())

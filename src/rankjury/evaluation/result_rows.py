@@ -41,7 +41,7 @@ def estimate_rows(estimates: Estimates, compared: "Sequence[Comparison | Gap]" =
 
 
 def report_rows(report: "Report", *, slices: bool = True) -> Iterator[dict[str, Any]]:
-    """Yield the rows of a report, and those of its slices, whose names are in ``slice``; it is empty for all queries.
+    """Yield the rows of a report, of its sections and of its slices, whose names are in ``slice``; empty: all queries.
 
     Args:
         report: The results.
@@ -49,6 +49,9 @@ def report_rows(report: "Report", *, slices: bool = True) -> Iterator[dict[str, 
     """
     for row in estimate_rows(report.estimates, report.comparisons):
         yield {"slice": ""} | row
+    for name, system in report.systems.items():
+        for section in system.sections.values():
+            yield from ({"slice": "", "system": name} | row for row in section.rows())
     for part in report.slices if slices else ():
         for row in estimate_rows(part.estimates, part.beside):
             yield {"slice": part.name} | row

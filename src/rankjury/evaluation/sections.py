@@ -91,7 +91,7 @@ def merge_warnings(warnings: Iterable[ReportWarning], systems: Sequence[str]) ->
 
 _ROUTINE = MappingProxyType(
     {
-        "unjudged": ("up to {share} of results are unjudged and count as not relevant",) * 2,
+        "unjudged": ("up to {share} of the top {count} results are unjudged and count as not relevant",) * 2,
         "nothing-relevant": ("{count} {query} has nothing relevant", "{count} {queries} have nothing relevant"),
         "small-slices": ("{count} slice is small", "{count} slices are small"),
         "few-differences": (
@@ -191,6 +191,9 @@ class Section(Record):
     """Whether its summary comes before the comparison with the baseline, lower numbers first: verdicts are 1. 0: after
     it."""
 
+    replaces_means: ClassVar[bool] = False
+    """Whether its summary already says how good the systems are, so that the highest mean is not named again."""
+
     def __init_subclass__(cls) -> None:
         if "name" in vars(cls):
             SECTIONS.add(cls.name, cls)
@@ -206,6 +209,10 @@ class Section(Record):
             report: The report that it is part of.
             system: The system that it belongs to; None: the report as a whole.
         """
+        yield from ()
+
+    def rows(self) -> Iterator[dict[str, Any]]:
+        """Yield the section's values as rows of the report's CSV and frame: ``measure``, ``mean``, ``ci_low`` …"""
         yield from ()
 
     def configuration(self) -> Mapping[str, Mapping[str, Any]]:

@@ -41,7 +41,9 @@ def summarize_report(report: "Report") -> tuple[str, ...]:
     leading = sorted((pair for pair in sections if pair[0].leads), key=lambda pair: pair[0].leads)
     first = [text for section, name in leading for text in section.summary(report, name)]
     others = [text for section, name in sections if not section.leads for text in section.summary(report, name)]
-    return (*first, *(_summarize_comparisons(report) or _summarize_means(report)), *others, *_summarize_weakest(report))
+    answered = bool(first) and any(section.replaces_means for section, _ in leading)
+    means = _summarize_comparisons(report) or (() if answered else _summarize_means(report))
+    return (*first, *means, *others, *_summarize_weakest(report))
 
 
 def describe_comparison(comparison: Comparison, level: float, unit: tuple[str, str], tests: int = 1) -> str:
@@ -159,8 +161,8 @@ def _trust(report: "Report", system: str) -> str:
     found = {warning.code: warning for warning in report.warnings if warning.system in (None, system)}
     limits = []
     unjudged, ties, missing = (found.get(code) for code in ("unjudged", "ties", "missing-queries"))
-    if unjudged is not None and unjudged.share is not None:
-        limits.append(f"up to {format_percent(unjudged.share, 1)} of its results are unjudged")
+    if unjudged is not None and unjudged.share is not None and unjudged.count is not None:
+        limits.append(f"{format_percent(unjudged.share, 1)} of its top {unjudged.count:,} results are unjudged")
     if ties is not None and ties.count:
         limits.append(f"{plural(ties.count, *report.unit)} with tied scores at a cut-off")
     if missing is not None and missing.count:

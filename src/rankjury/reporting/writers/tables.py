@@ -42,7 +42,7 @@ def _rows(report: Report) -> Iterator[dict[str, Any]]:
     for row in report_rows(report):
         label = row["measure"]
         yield row | {
-            "convention": report.systems[row["system"]].conventions[label],
+            "convention": report.systems[row["system"]].conventions.get(label),
             "common_name": common.get(label),
         }
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import isnan, nan, sqrt
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -198,6 +198,14 @@ class Agreement(Section):
     """Number of resamples; None without intervals."""
     resampled: dict[str, Floats] = field(default_factory=dict, repr=False, compare=False)
 
+    def rows(self) -> Iterator[dict[str, Any]]:
+        """Yield a row per statistic; ``n`` counts pairs."""
+        for name, figure in self.figures.items():
+            low, high = figure.ci or (None, None)
+            row = {"measure": name, "mean": figure.value, "ci_low": low, "ci_high": high, "n": self.pairs}
+            ends = figure.difference_ci or (None, None)
+            yield row | {"difference": figure.difference, "difference_low": ends[0], "difference_high": ends[1]}
+
     def with_differences(self, baseline: "Agreement", level: float) -> "Agreement":
         """Return the agreement with its differences to a baseline over the same pairs."""
         figures = {}
@@ -216,6 +224,7 @@ class ReferenceSource(Section):
 
     name = "reference"
     leads = 2
+    replaces_means = True
 
     source: str
 
