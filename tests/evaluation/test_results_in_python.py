@@ -43,6 +43,22 @@ class TestAnswer:
         assert [line.split()[:2] for line in lines[3:5]] == [["FAIL", "ndcg@10"], ["PASS", "rr"]]
 
 
+class TestNamesAndTexts:
+    def test_of_a_dict_and_of_a_column(self, tmp_path: Path) -> None:
+        path = tmp_path / "items.csv"
+        path.write_text("id,title\na,Alpha\n", encoding="utf-8")
+        runs = {"good": GOOD, "bad": BAD}
+        report = rankjury.compare(GOLD, runs, "rr", resampling=QUICK, names=f"{path}:title", texts={"q0": "first"})
+        assert (report.names["a"], report.texts["q0"]) == ("Alpha", "first")
+        assert 'Largest loss: q0 "first", 1.000 → 0.500.' in " ".join(report.summary)
+        report.save(str(tmp_path / "page.html"))
+        assert "Alpha" in (tmp_path / "page.html").read_text(encoding="utf-8")
+
+    def test_a_file_without_a_column(self, tmp_path: Path) -> None:
+        with pytest.raises(UsageError, match=r"FILE:COLUMN, such as queries\.jsonl:text"):
+            rankjury.compare(GOLD, {"good": GOOD, "bad": BAD}, "rr", texts="queries.jsonl")
+
+
 class TestOneOrSeveral:
     def test_names_give_a_report(self) -> None:
         report = rankjury.evaluate(GOLD, {"good": GOOD, "bad": BAD}, ["rr"], resampling=QUICK)

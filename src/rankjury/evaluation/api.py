@@ -23,7 +23,7 @@ from rankjury.evaluation.sections import as_warnings, with_unit
 from rankjury.evaluation.slices import SliceTable
 from rankjury.evaluation.slices.groups import parse_attributes
 from rankjury.evaluation.targets import Target, parse_target, parse_targets
-from rankjury.io.attributes import check_attributes, read_attributes
+from rankjury.io.attributes import check_attributes, read_attributes, read_column
 from rankjury.io.formats import read_gold, read_run
 from rankjury.io.source import Source
 from rankjury.measures.dialects import NamedMeasure
@@ -147,6 +147,8 @@ def compare(
     by: str | None = None,
     item_slices: Any = None,
     items_by: str | None = None,
+    names: Mapping[str, str] | str | None = None,
+    texts: Mapping[str, str] | str | None = None,
     recorded: Mapping[str, Mapping[str, float]] | None = None,
     resampling: Resampling = _RESAMPLING,
     dialect: str | None = None,
@@ -171,6 +173,8 @@ def compare(
         by: Which attributes to break down by: ``"type,length(quantiles=3),type*lang"``; by default all that group.
         item_slices: Attributes of items, in the same forms.
         items_by: Which attributes of items to break down by.
+        names: Names of items, shown in tables and on pages: ``{"d1": "Reset a password"}`` or ``"items.csv:title"``.
+        texts: Texts of queries, in the same forms: ``"queries.jsonl:text"``.
         recorded: Other values of systems, which a gate can check: ``{"dense": {"latency_p95_ms": 12.5}}``.
         resampling: How intervals and tests are made.
         dialect: Name of a tool whose conventions are used, such as ``"trec_eval"``.
@@ -234,7 +238,19 @@ def compare(
     for system in recorded or {}:
         if system not in report.systems:
             raise UnknownName("system", system, report.systems, where="recorded")
-    return report.with_recorded(recorded or {})
+    report = report.with_recorded(recorded or {})
+    if names is None and texts is None:
+        return report
+    return report.with_texts(_texts_by_id(names, "item", "names"), _texts_by_id(texts, "query", "texts"))
+
+
+def _texts_by_id(given: Mapping[str, str] | str | None, kind: str, what: str) -> Mapping[str, str]:
+    """Return texts by id, which were given so or as a column of a file."""
+    if given is None:
+        return {}
+    if isinstance(given, Mapping):
+        return {str(id_): str(text) for id_, text in given.items()}
+    return read_column(given, kind, what)
 
 
 def _assess(

@@ -217,6 +217,21 @@ class Report:
         changed = replace(self.systems[system], sections={**self.systems[system].sections, **added})
         return replace(self, systems={**self.systems, system: changed}, warnings=warnings)
 
+    def with_texts(self, names: Mapping[str, str], texts: Mapping[str, str]) -> "Report":
+        """Return the report with names of items and texts of queries, which tables and pages show beside the ids.
+
+        Args:
+            names: Names by item id.
+            texts: Texts by query id.
+
+        Example:
+            >>> report.with_texts({"d1": "Reset a password"}, {"q1": "forgot my password"}).texts["q1"]
+            'forgot my password'
+        """
+        if self.queries is None:
+            return self
+        return replace(self, queries=replace(self.queries, names=names, query_texts=texts))
+
     def with_recorded(self, values: Mapping[str, Mapping[str, float | RecordedValue]]) -> "Report":
         """Return the report with values of systems, such as latencies, added.
 

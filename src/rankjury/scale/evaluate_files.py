@@ -205,7 +205,7 @@ def evaluate_files(
 
         item_names = read_column(names, "item", "names") if names is not None else {}
         query_texts = read_column(texts, "query", "texts") if texts is not None else {}
-        report = replace(report, queries=replace(report.queries, names=item_names, query_texts=query_texts))
+        report = report.with_texts(item_names, query_texts)
     report = replace(report.with_recorded(recorded or {}), provenance=provenance)
     if scores_file is not None:
         make_folder(scores_file.parent)
