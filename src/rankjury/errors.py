@@ -199,9 +199,10 @@ class UnknownName(UsageError):  # noqa: N818 - the name describes the error
         folded = {candidate.lower(): candidate for candidate in names}
         near = [folded[match] + suffix for match in _near_names(shorten(name).lower(), folded)]
         more = f" and {len(names) - _MAX_KNOWN:,} more" if len(names) > _MAX_KNOWN else ""
-        listed = ", ".join(shorten(known_name + suffix) for known_name in names[:_MAX_KNOWN]) + more
+        listed = ", ".join(shorten(f"{known_name}{suffix}") for known_name in names[:_MAX_KNOWN]) + more
         hint = f"Did you mean {' or '.join(near)}?" if near else f"Known: {listed}"
-        super().__init__(f"unknown {kind} {shorten(name + suffix, quoted=True)}", where=where, hint=hint)
+        shown = shorten(f"{name}{suffix}" if suffix else name, quoted=True)
+        super().__init__(f"unknown {kind} {shown}", where=where, hint=hint)
         self.kind = kind
         self.name = name
         self.suggestions = near

@@ -58,7 +58,7 @@ def test_a_repetition_is_recognised(rankjury: Rankjury, small: Path) -> None:
     first = re.search(NAME, rankjury("run", "plan.toml").err)
     assert first is not None
     again = rankjury("run", "plan.toml").err
-    assert f"The same plan and inputs as {first[0]}: every figure is equal to the last digit" in again
+    assert f"The same plan and inputs as {first[0]}: all values are equal to the last digit" in again
     (small / "items.csv").write_text("item_id,title\na,Ace\n")
     assert "same plan and inputs" not in rankjury("run", "plan.toml").err
 
@@ -71,7 +71,7 @@ def test_a_repetition_that_came_out_otherwise_is_told(rankjury: Rankjury, small:
     manifest = json.loads((run.path / "manifest.json").read_text())
     manifest["summary"]["new"]["rr"]["mean"] += 1e-16 * 8
     (run.path / "manifest.json").write_bytes(manifest_bytes(manifest))
-    assert f"The same plan and inputs as {run.name}: but not all figures are equal" in rankjury("run", "plan.toml").err
+    assert f"The same plan and inputs as {run.name}: but not all values are equal" in rankjury("run", "plan.toml").err
 
 
 def test_not_kept_where_it_is_not_wanted(rankjury: Rankjury, small: Path) -> None:

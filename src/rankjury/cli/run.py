@@ -150,7 +150,7 @@ def run_and_print(
         say(f"Kept as {result.record.name} in {archive.path}")
     if result.repeats is not None:
         earlier, same = result.repeats
-        found = "every figure is equal to the last digit" if same else "but not all figures are equal"
+        found = "all values are equal to the last digit" if same else "but not all values are equal"
         say(f"The same plan and inputs as {earlier}: {found}")
     if next_step is not None and not as_json:
         reports = [path for path, writer in result.written.items() if writer.is_report]
@@ -158,8 +158,10 @@ def run_and_print(
             default = f"Next: decide with rankjury gate targets.toml {reports[0]}"
         elif result.record is not None:
             default = "Next: rankjury show latest, rankjury history, or decide with rankjury gate targets.toml latest"
+        elif isinstance(plan, str):
+            default = f'Next: keep the results with outputs = ["report.json"] in {plan}'
         else:
-            default = f'Next: keep the results with outputs = ["report.json"] in {checked.where}'
+            default = "Next: -o results writes the report and all tables into a folder"
         say(next_step or default)
     code = (gate.exit_code if gate is not None else 0) or code
     if code:

@@ -38,7 +38,7 @@ def _draft_index(found: FolderContents, notes: DraftNotes) -> list[str]:
         notes.left_out |= {space.path: "another embedding; the plan tries one" for space in match.spaces[1:]}
     notes.left_out |= dict.fromkeys(match.runs, "a saved run; the plan tries indexes")
     rel = relevant_from(found, match)
-    main = ["ndcg(gain=exp)@10", f"recall{rel}@10"]
+    main = ["ndcg(gain=exp)@10" if notes.protocol else "ndcg@10", f"recall{rel}@10"]
     notes.baseline = "exact"
     notes.assumed.append("the targets are those of the protocol: change them to yours")
     measures = [*main, *(f"{name}{rel}@10" for name in ("precision", "rr", "hit_rate"))]

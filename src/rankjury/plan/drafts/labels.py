@@ -43,8 +43,7 @@ def _draft_runs(found: FolderContents, notes: DraftNotes) -> list[str]:
 def _draft_search(found: FolderContents, notes: DraftNotes) -> list[str]:
     match = match_gold(found)
     rel = relevant_from(found, match)
-    measures = ["ndcg(gain=exp)@10", *(f"{name}{rel}@10" for name in ("recall", "precision", "rr"))]
-    notes.assumed.append("nDCG has gain 2^grade − 1; ndcg@10, as in rankjury evaluate, has the grade as its gain")
+    measures = ["ndcg@10", *(f"{name}{rel}@10" for name in ("recall", "precision", "rr"))]
     return _draft_labels(found, match, notes, measures, "scores.csv")
 
 
