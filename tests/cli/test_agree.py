@@ -132,7 +132,11 @@ def test_similarities_are_rows_of_csv(rankjury: Rankjury) -> None:
     call = ("ref.npz", "base.npz", "tuned.npz", "--pairs", "100")
     assert rankjury("agree", *call, "-q", "-o", "all.csv").code == 0
     values = agreed(rankjury, *call)["systems"]["tuned"]["agreement"]["figures"]
-    rows = {row["measure"]: row for row in csv.DictReader(Path("all.csv").open()) if row["system"] == "tuned"}
+    rows = {
+        row["measure"]: row
+        for row in csv.DictReader(Path("all.csv").read_text().splitlines())
+        if row["system"] == "tuned"
+    }
     for name in ("spearman", "kendall", "mae"):
         assert float(rows[name]["mean"]) == values[name]["value"]
         assert [float(rows[name][end]) for end in ("ci_low", "ci_high")] == values[name]["ci"]

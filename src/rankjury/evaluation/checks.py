@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import cast
 
 import numpy as np
 
@@ -46,7 +45,7 @@ class Findings:
     def of(cls, matched: MatchedRanking, judged: Judged, measures: Sequence[Measure]) -> "Findings":
         absent = ~judged.present
         names = judged.queries.filter(absent).head(_LISTED).to_list() if absent.any() else []
-        rels = dict.fromkeys(cast(float | None, by["rel"]) for by in measures if by.metric.needs_relevant)
+        rels = dict.fromkeys(by.relevant_from for by in measures if by.metric.needs_relevant)
         cuts = sorted({by.k for by in measures if by.k is not None and not by.metric.of_lists}) or [10]
         lengths = judged.depth[judged.depth > 0]
         longest = int(lengths.max(initial=0))
@@ -162,12 +161,12 @@ class Findings:
     def _warn_of_empty(self, measures: Sequence[Measure]) -> Iterator[ReportWarning]:
         """Warn of queries with nothing relevant; where measures treat them differently, with the metrics' names."""
         levels: dict[int, list[float | None]] = {}
-        for rel in dict.fromkeys(cast(float | None, measure["rel"]) for measure in measures):
+        for rel in dict.fromkeys(measure.relevant_from for measure in measures):
             if self.empty[rel]:
                 levels.setdefault(self.empty[rel], []).append(rel)
         for empty, rels in levels.items():
             level = "" if rels[0] is None else f" of grade {rels[0]:g} or better"
-            scored = _empty_scored([measure for measure in measures if measure["rel"] in rels])
+            scored = _empty_scored([measure for measure in measures if measure.relevant_from in rels])
             text = f"{plural(empty, '{query} has', '{queries} have')} nothing relevant{level} in the gold: {scored}"
             yield ReportWarning(text, code="nothing-relevant", count=empty)
 

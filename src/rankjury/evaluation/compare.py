@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import cast
 
 import numpy as np
 import polars as pl
@@ -264,7 +263,7 @@ def _changes(systems: Mapping[str, _System], baseline: str, asked: Sequence[Name
                 (system.scores[label], system.traces[label]),
                 system=name,
                 measure=label,
-                rel=cast(float | None, measure["rel"]),
+                rel=measure.relevant_from,
                 lower_is_better=measure.metric.lower_is_better,
                 most=_CHANGES_KEPT,
             )

@@ -295,7 +295,7 @@ def measure_values(judged: Judged, measure: Measure, source: str = "ranking") ->
     values = np.concatenate([measure.metric.function(part, measure.k, **options) for part in judged.parts()])
     policies = [("missing", ~judged.present, "is missing from the ranking")]
     if measure.metric.needs_relevant:
-        empty = count_relevant(judged, cast(float | None, measure["rel"])) == 0
+        empty = count_relevant(judged, measure.relevant_from) == 0
         policies.insert(0, ("empty", empty, "has nothing relevant"))
     for option, affected, problem in policies:
         if measure[option] == "error" and affected.any():

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
@@ -211,7 +211,7 @@ def _expected(judged: Judged, measure: Measure, source: str) -> Floats:
     values = EXPECTATIONS[measure.name](judged, measure.k, **measure.metric_options())
     if not measure.metric.needs_relevant:
         return values
-    empty = count_relevant(judged, cast(float | None, measure["rel"])) == 0
+    empty = count_relevant(judged, measure.relevant_from) == 0
     return np.where(empty, in_one_order, values)
 
 

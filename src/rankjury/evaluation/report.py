@@ -336,20 +336,6 @@ class Report:
         measure = self.measure(label)
         return measure is not None and measure.metric.whole
 
-    def relevant_from(self, label: str) -> float | None:
-        """Return the grade from which a measure counts an item as relevant; None: any above 0.
-
-        Args:
-            label: The measure as it was asked for.
-
-        Example:
-            >>> report.relevant_from("rr") is None
-            True
-        """
-        measure = self.measure(label)
-        grade = None if measure is None else measure["rel"]
-        return float(grade) if isinstance(grade, int | float) else None
-
     def lower_is_better(self, label: str) -> bool:
         """Return whether less of a measure is better.
 

@@ -10,6 +10,7 @@ from math import isnan
 from typing import TYPE_CHECKING, TypeGuard
 
 from rankjury.core.text import join_names, plural
+from rankjury.evaluation.sections import QUERIES
 from rankjury.stats.comparison import Comparison
 from rankjury.stats.formatting import (
     format_difference,
@@ -202,6 +203,8 @@ def _summarize_weakest(report: "Report") -> Iterator[str]:
             name, text = report.query_name(change.query), report.texts.get(change.query, "")
             if text and name == change.query:
                 name += f' "{text if len(text) <= _LONGEST_TEXT else text[: _LONGEST_TEXT - 1].rstrip() + "…"}"'
+            if name == change.query and report.unit != QUERIES:
+                name = f"{report.unit[0]} {name}"
             parts.append(f"Largest loss: {name}, {change.before:.3f} → {change.after:.3f}.")
     if parts:
         yield " ".join(parts)

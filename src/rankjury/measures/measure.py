@@ -268,6 +268,12 @@ class Measure:
         """
         return {option.name: self[option.name] for option in self.metric.options}
 
+    @property
+    def relevant_from(self) -> float | None:
+        """Grade from which an item is relevant; None: any above 0."""
+        rel = self["rel"]
+        return float(rel) if isinstance(rel, int | float) else None
+
     def spelled_out(self) -> str:
         """Return the spelling with every convention written, defaults too.
 

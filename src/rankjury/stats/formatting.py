@@ -46,8 +46,8 @@ def interval_decimals(ci: Bounds | None) -> int:
 
 
 def format_value(value: float, decimals: int) -> str:
-    """Format a number with a true minus sign."""
-    return f"{value:.{decimals}f}".replace("-", "−")
+    """Format a number with a true minus sign, and zero without one."""
+    return f"{value:z.{decimals}f}".replace("-", "−")
 
 
 def format_interval(ci: Bounds, *, signed: bool = False) -> str:

@@ -190,9 +190,8 @@ def page_context(
     cases = []
     if details is not None and shown:
         label, measure = shown[0], report.measure(shown[0])
-        k = None if measure is None else measure.k
-        lower, rel = report.lower_is_better(label), report.relevant_from(label)
-        cases = select_cases(details, label, lower=lower, rel=rel, k=k)
+        k, rel = (None, None) if measure is None else (measure.k, measure.relevant_from)
+        cases = select_cases(details, label, lower=report.lower_is_better(label), rel=rel, k=k)
         main = main_system(report, label)
         cases.sort(key=lambda case: case[0] != main)
     blocks = list(_blocks(report, history))
@@ -264,7 +263,7 @@ def _about(report: Report, details: QueryDetails | None, labels: Sequence[str]) 
         "baseline": systems.index(report.baseline) if report.baseline in systems else -1,
         "compared": [place for place, name in enumerate(systems) if name in compared],
         "idle": [place for place, name in enumerate(systems) if name in idle],
-        "rel": report.relevant_from(labels[0]) if labels else None,
+        "rel": first.relevant_from if labels and (first := report.measure(labels[0])) is not None else None,
         "slices": [] if details is None else list(details.slices),
         "golds": golds,
         "ranking": [] if answers is None else list(answers.systems),

@@ -176,5 +176,5 @@ def quality_table(report: Report) -> TextTable | None:
         shares = (quality[name] for name in ("precision", "recall", "f1", "exact"))
         cells = ("–" if share is None else f"{share:.3f}" for share in shares)
         rows.append([method, *cells, f"{quality['n']:,}"])
-    header = ["method", "precision", "recall", "F1", "wholly right", "texts"]
+    header = ["method", "precision", "recall", "F1", "all right", "texts"]
     return make_table(header, rows, wraps=(0,), title="Texts mapped onto keywords, compared with the given keywords")

@@ -242,6 +242,7 @@ def _about(beside: SideBySide, one: str, many: str) -> dict[str, Any]:
     """Return the data of the script, as for a report."""
     names = [quote(side.run.name) for side in (beside.before, beside.after)]
     lower = beside.table.lower
+    first = beside.after.report.measure(beside.labels[0]) if beside.labels else None
     return {
         "one": one,
         "many": many,
@@ -253,7 +254,7 @@ def _about(beside: SideBySide, one: str, many: str) -> dict[str, Any]:
         "against": "run a",
         "compared": beside.table.compared,
         "idle": [],
-        "rel": beside.after.report.relevant_from(beside.labels[0]) if beside.labels else None,
+        "rel": None if first is None else first.relevant_from,
         "slices": beside.after.slices,
         "golds": [],
         "ranking": [],
