@@ -37,7 +37,8 @@ def convert_command(
     """
     import polars as pl
 
-    from rankjury.core.convert import QUERY, gold_from_frame, ranking_from_frame
+    from rankjury.core.columns import QUERY
+    from rankjury.core.convert import gold_from_frame, ranking_from_frame
     from rankjury.core.text import join_names, plural
     from rankjury.io.formats import FORMATS, form_to_write, kind_of, read, write
     from rankjury.io.source import Source

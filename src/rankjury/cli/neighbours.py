@@ -142,7 +142,7 @@ def neighbours_command(
             )
             ranking = space.ranking
     if output is not None:
-        from rankjury.core.convert import ITEM
+        from rankjury.core.columns import ITEM
         from rankjury.io.formats import FORMATS, form_to_write, write
 
         frame = ranking.frame()

@@ -1,6 +1,5 @@
 """Conversion of frames, dicts and arrays to a Gold or a Ranking: names of columns, checks."""
 
-import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from itertools import chain, islice
@@ -11,124 +10,23 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from rankjury.core.columns import (
+    COLUMNS_OF_RECORDS,
+    GOLD_FIRST,
+    GRADE,
+    GRADE_COLUMNS,
+    ITEM,
+    ORDER_COLUMNS,
+    QUERY,
+    QUERY_COLUMNS,
+    RANK,
+    SCORE,
+    fold_name,
+    match_columns,
+)
 from rankjury.core.types import Floats, Gold, Ints, Ranking, block_heads, stable_order
 from rankjury.core.validation import check_arguments
 from rankjury.errors import DataError, guard_reading, shorten
-
-QUERY, ITEM, GRADE, SCORE, RANK = "query_id", "item_id", "grade", "score", "rank"
-_GOLD_FIRST = "The gold comes first: rankjury evaluate GOLD RUN, rankjury.evaluate(gold, run)."
-
-
-def _folded(name: str) -> str:
-    """Return a column's name in one spelling: queryId, query-id and query_id are the same, as are _score and score."""
-    return _JOINTS.sub("", name).lower()
-
-
-_JOINTS = re.compile(r"[\s_-]+")
-_QUERY_NAMES = ("queryid", "query", "qid", "queryidentifier", "topic", "topicid", "userid", "user")
-_ITEM_NAMES = (
-    *("itemid", "item", "docid", "docno", "documentid", "doc", "corpusid", "pid", "passageid", "productid", "movieid"),
-    *("paperid", "clipid", "sliceid", "videoid", "clip", "video", "slice"),
-)
-_RARER_QUERY_NAMES = ("questionid", "searchid", "requestid", "sessionid", "customerid", "uid")
-_RARER_ITEM_NAMES = (
-    *("document", "passage", "product", "article", "articleid", "chunkid", "did", "iid", "sku", "asin", "url"),
-    *("imageid", "trackid", "songid", "bookid", "newsid"),
-)
-"""In a table of attributes, a column ``id`` comes before these."""
-_PLAIN = ("query", "topic", "user", "item", "doc")
-_GRADE_NAMES = (
-    *(GRADE, "relevance", "rel", "rating", "label", "relevancelabel", "judgment", "judgement", "score"),
-    *("relevancegrade", "gradedrelevance", "relevancescore", "relevant", "isrelevant", "gain", "ytrue", "target"),
-    *("value", "weight"),
-)
-_SCORE_NAMES = (
-    *(SCORE, "similarity", "sim", "prediction", "relevancescore", "cosine", "cosinesimilarity", "bm25"),
-    *("probability", "logit", "yscore", "ypred", "pred", "est", "weight", "value"),
-)
-_RANK_NAMES = (RANK, "position", "place")
-_DISTANCE_NAMES = ("distance", "dist")
-_ORDERING = {*_SCORE_NAMES, *_RANK_NAMES}
-_QUERY_COLUMNS, _ITEM_COLUMNS = (*_QUERY_NAMES, *_RARER_QUERY_NAMES), (*_ITEM_NAMES, *_RARER_ITEM_NAMES)
-_OF_RECORDS = {*_QUERY_COLUMNS, *_ITEM_COLUMNS, *_GRADE_NAMES, *_ORDERING, "id"}
-
-
-def looks_like_header(names: Iterable[str]) -> bool:
-    """Return whether these cells name a query and an item column."""
-    folded = {_folded(name) for name in names}
-    return bool(folded & set(_QUERY_COLUMNS)) and bool(folded & set(_ITEM_COLUMNS))
-
-
-def find_id_column(names: Sequence[str], kind: str, where: str) -> str:
-    """Return the column that holds the ids in a table of attributes; ``kind`` is ``query`` or ``item``.
-
-    Queries may be items themselves, as in a search for what is alike. A column called query or topic beside one called
-    id holds a text.
-    """
-    names_of_kind, all_names = (_QUERY_NAMES, _QUERY_COLUMNS) if kind == "query" else (_ITEM_NAMES, _ITEM_COLUMNS)
-    known = (*(name for name in names_of_kind if name not in _PLAIN), "id", *all_names, *_ITEM_COLUMNS)
-    folded = {_folded(name): name for name in reversed(names)}
-    found = next((folded[name] for name in known if name in folded), None)
-    if found is None:
-        raise DataError(
-            f"found the columns {', '.join(names)}; none holds ids",
-            where=where,
-            expected=f"{QUERY if kind == 'query' else ITEM} or id, and attributes",
-        )
-    return found
-
-
-def is_item_column(name: str) -> bool:
-    """Return whether the name of a column of ids is that of an item."""
-    return _folded(name) in _ITEM_COLUMNS
-
-
-def match_columns(
-    names: Sequence[str], kind: str, where: str | None = None, *, has_order: bool = False
-) -> dict[str, str]:
-    """Map rankjury's column names to the given ones; ``kind`` is ``gold`` or ``run``.
-
-    ``has_order``: the order of the rows is the ranking, so that a run needs neither scores nor ranks.
-    """
-    folded = {_folded(name): name for name in reversed(names)}
-    values = {GRADE: _GRADE_NAMES} if kind == "gold" else {SCORE: _SCORE_NAMES, RANK: _RANK_NAMES}
-    wanted = {QUERY: _QUERY_COLUMNS, ITEM: _ITEM_COLUMNS, **values}
-    matches = {name: [folded[known] for known in spellings if known in folded] for name, spellings in wanted.items()}
-    found = {name: spelled[0] for name, spelled in matches.items() if spelled}
-    shown = ", ".join(names)
-    if kind == "gold" and RANK in folded and GRADE not in folded:
-        raise DataError(
-            f"columns {shown} are those of a run",
-            where=where,
-            expected="a gold with query_id, item_id and grade",
-            hint=f"Is this the run? {_GOLD_FIRST}",
-        )
-    if ITEM not in found and QUERY in found and "id" in folded:  # hits of a search: query, id
-        found[ITEM] = folded["id"]
-    required = (QUERY, ITEM, GRADE) if kind == "gold" else (QUERY, ITEM)
-    missing = [name for name in required if name not in found]
-    if kind == "run" and SCORE not in found and RANK not in found and not has_order:
-        missing.append("score or rank")
-    if missing:
-        hint = "Rename the columns, or write them with these names."
-        distance = next((folded[name] for name in _DISTANCE_NAMES if name in folded), None)
-        if "text" in folded or "title" in folded:
-            hint = f"These look like texts of queries or of items, not like a {kind}."
-        elif kind == "run" and missing == ["score or rank"] and distance:
-            hint = f"Higher scores are better: add a column score with the negative {distance}."
-        elif not found:
-            hint = "Is the header missing? The first line names the columns."
-        elif kind == "run" and any(name in folded for name in _GRADE_NAMES):
-            hint = f"Is this the gold? {_GOLD_FIRST}"
-        elif kind == "gold" and any(name in folded for name in (*_SCORE_NAMES, *_RANK_NAMES)):
-            hint = f"Is this the run? {_GOLD_FIRST}"
-        raise DataError(
-            f"found the columns {shown}; no column for {', '.join(missing)}",
-            where=where,
-            expected="query_id, item_id, " + ("grade" if kind == "gold" else "score (or rank)"),
-            hint=hint,
-        )
-    return found
 
 
 def check_grades(column: str | None, grades: pl.Series, where: str) -> None:
@@ -138,12 +36,12 @@ def check_grades(column: str | None, grades: pl.Series, where: str) -> None:
     {query: {item: number}}. Grades are few and have two decimals at most; hardly any two scores of a run are equal.
     """
     if column is not None:
-        if _folded(column) == SCORE and not (grades == grades.round()).all():
+        if fold_name(column) == SCORE and not (grades == grades.round()).all():
             raise DataError(
                 "the column score holds fractions, as a run's scores do",
                 where=where,
                 expected="a gold with whole grades",
-                hint=f"{_GOLD_FIRST} If these are grades, name the column grade.",
+                hint=f"{GOLD_FIRST} If these are grades, name the column grade.",
             )
         return
     finer = ((grades * 100) != (grades * 100).round()).sum()
@@ -152,7 +50,7 @@ def check_grades(column: str | None, grades: pl.Series, where: str) -> None:
             f"the {len(grades):,} values look like scores, not grades ({grades[0]}, {grades[1]} …)",
             where=where,
             expected="a gold: {query: {item: grade}}",
-            hint=f"{_GOLD_FIRST} If these are grades, give a table with a column named grade.",
+            hint=f"{GOLD_FIRST} If these are grades, give a table with a column named grade.",
         )
 
 
@@ -281,7 +179,7 @@ def _is_run(value: Any) -> bool:
         return hits_in(value) is None and isinstance(first, Mapping | list | tuple | set | np.ndarray | pl.Series)
     if isinstance(value, list | tuple) and value:
         if _are_records(value):
-            return any(_folded(str(key)) in _QUERY_COLUMNS for key in value[0])
+            return any(fold_name(str(key)) in QUERY_COLUMNS for key in value[0])
         return all(isinstance(row, list | np.ndarray) and all(isinstance(id_, _ID) for id_ in row) for row in value)
     return getattr(value, "ndim", 2 if hasattr(value, "columns") else 1) == 2
 
@@ -310,7 +208,7 @@ def joined_hits(given: Any) -> tuple[Any, list[Any]]:
             raise DataError("found a search response, which does not name its query", expected=_BY_QUERY)
         by_query = list(given.items())
     elif _are_records(given) and hits_in(given[0]) is not None:
-        names = [key for key in given[0] if _folded(str(key)) in (*_QUERY_COLUMNS, "id")]
+        names = [key for key in given[0] if fold_name(str(key)) in (*QUERY_COLUMNS, "id")]
         if not names:
             raise DataError("the responses do not name their queries", expected=_BY_QUERY)
         by_query = [(record.get(names[0]), record) for record in given]
@@ -336,16 +234,16 @@ def _frame_of_records(records: Sequence[Any]) -> pl.DataFrame:
             raise DataError(f"record {number:,} is of type {type(record).__name__}", expected=_RECORD)
     columns = {}
     for key in dict.fromkeys(key for record in records for key in record):
-        name, column = _folded(str(key)), str(key)
-        if name not in _OF_RECORDS:
+        name, column = fold_name(str(key)), str(key)
+        if name not in COLUMNS_OF_RECORDS:
             continue
         values = [record.get(key) for record in records]
         if None in values:
             raise DataError(f"record {values.index(None) + 1:,} has no {key}", expected=_RECORD)
-        if name in _ORDERING or name in _GRADE_NAMES:
+        if name in ORDER_COLUMNS or name in GRADE_COLUMNS:
             columns[column] = pl.Series(_as_floats(values), dtype=pl.Float64)
         else:
-            _check_ids(values, "query" if name in _QUERY_COLUMNS else "item")
+            _check_ids(values, "query" if name in QUERY_COLUMNS else "item")
             columns[column] = pl.Series([str(value) for value in values], dtype=pl.String)
     return pl.DataFrame(columns)
 

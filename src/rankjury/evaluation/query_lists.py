@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 import polars as pl
 
-from rankjury.core.convert import GRADE, ITEM, QUERY, RANK, SCORE
+from rankjury.core.columns import GRADE, ITEM, QUERY, RANK, SCORE
 from rankjury.core.types import Bools, Floats, Gold, Ints, Ranking, freeze, places_in, segments_within, sort_key
 from rankjury.errors import UsageError
 from rankjury.evaluation.sections import ScoreHistogram

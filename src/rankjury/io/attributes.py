@@ -8,7 +8,7 @@ from os.path import exists
 
 import polars as pl
 
-from rankjury.core.convert import find_id_column
+from rankjury.core.columns import find_id_column
 from rankjury.core.text import join_names
 from rankjury.errors import DataError, UnknownName, UsageError, guard_reading
 from rankjury.io.source import Source, plain_suffix

@@ -12,7 +12,8 @@ from typing import Any
 
 import polars as pl
 
-from rankjury.core.convert import GRADE, SCORE, gold_from_frame, looks_like_header, ranking_from_frame
+from rankjury.core.columns import GRADE, SCORE, looks_like_header
+from rankjury.core.convert import gold_from_frame, ranking_from_frame
 from rankjury.core.types import Gold, Ranking
 from rankjury.core.validation import check_arguments
 from rankjury.errors import DataError, UnknownName, UsageError, guard_reading

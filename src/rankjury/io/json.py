@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from rankjury.core.convert import GRADE, ITEM, QUERY, RANK, SCORE, check_grades, joined_hits, match_columns
+from rankjury.core.columns import GRADE, ITEM, QUERY, RANK, SCORE, match_columns
+from rankjury.core.convert import check_grades, joined_hits
 from rankjury.core.types import are_whole, cut_rows, listed
 from rankjury.errors import DataError
 from rankjury.io.source import Source

@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from rankjury.core.convert import find_id_column, ordered_gold, ranking_from_frame
+from rankjury.core.columns import find_id_column
+from rankjury.core.convert import ordered_gold, ranking_from_frame
 from rankjury.core.text import plural
 from rankjury.core.types import Gold
 from rankjury.core.validation import check_arguments

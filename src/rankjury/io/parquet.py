@@ -13,7 +13,8 @@ from typing import Any, BinaryIO
 
 import polars as pl
 
-from rankjury.core.convert import GRADE, ITEM, QUERY, check_grades, match_columns
+from rankjury.core.columns import GRADE, ITEM, QUERY, match_columns
+from rankjury.core.convert import check_grades
 from rankjury.errors import DataError, guard_reading
 from rankjury.io.source import Source, available_memory, most_unpacked
 

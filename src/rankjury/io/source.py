@@ -21,7 +21,7 @@ from typing import BinaryIO, Literal
 
 import polars as pl
 
-from rankjury.core.convert import looks_like_header
+from rankjury.core.columns import looks_like_header
 from rankjury.errors import DataError, guard_reading
 
 SEPARATORS = ",\t;|"

@@ -15,7 +15,7 @@ from typing import Any
 
 import polars as pl
 
-from rankjury.core.convert import match_columns
+from rankjury.core.columns import match_columns
 from rankjury.errors import DataError, guard_reading
 from rankjury.io.json import (
     check_numbers,

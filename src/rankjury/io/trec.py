@@ -16,7 +16,7 @@ from pathlib import Path
 
 import polars as pl
 
-from rankjury.core.convert import GRADE, ITEM, QUERY, SCORE
+from rankjury.core.columns import GRADE, ITEM, QUERY, SCORE
 from rankjury.core.types import are_whole, sort_key
 from rankjury.errors import DataError
 from rankjury.io.source import Source

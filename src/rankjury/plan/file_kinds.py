@@ -5,7 +5,8 @@ from pathlib import Path
 
 import polars as pl
 
-from rankjury.core.convert import gold_from_frame, match_columns, ranking_from_frame
+from rankjury.core.columns import match_columns
+from rankjury.core.convert import gold_from_frame, ranking_from_frame
 from rankjury.core.types import Gold, Ranking
 from rankjury.errors import RankjuryError
 from rankjury.io.formats import read

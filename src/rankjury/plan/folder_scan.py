@@ -9,7 +9,7 @@ from zipfile import ZipFile
 
 import polars as pl
 
-from rankjury.core.convert import is_item_column
+from rankjury.core.columns import is_item_column
 from rankjury.core.types import Gold
 from rankjury.errors import RankjuryError, guard_reading
 from rankjury.evaluation.slices.groups import Attribute, parse_attributes, suitable_attributes

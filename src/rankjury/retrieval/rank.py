@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from rankjury.core.convert import ITEM, QUERY, frame_of
+from rankjury.core.columns import ITEM, QUERY
+from rankjury.core.convert import frame_of
 from rankjury.core.params import is_whole
 from rankjury.core.progress import NO_PROGRESS, Progress
 from rankjury.core.text import join_names, plural

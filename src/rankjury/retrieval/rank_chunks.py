@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from rankjury.core.convert import QUERY
+from rankjury.core.columns import QUERY
 from rankjury.core.progress import NO_PROGRESS, Progress
 from rankjury.core.types import Bools, Floats, Ints, Matrix, Ranking, Vectors, cut_rows, places_in
 from rankjury.errors import UnknownName, UsageError

@@ -5,7 +5,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 import polars as pl
 
-from rankjury.core.convert import ITEM, QUERY, gold_from_frame, ranking_from_frame
+from rankjury.core.columns import ITEM, QUERY
+from rankjury.core.convert import gold_from_frame, ranking_from_frame
 from rankjury.core.types import Bools, Floats, Gold, Ranking, places_in
 from rankjury.errors import DataError
 from rankjury.evaluation.checks import Findings

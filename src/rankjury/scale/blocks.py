@@ -15,7 +15,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from rankjury.core.convert import ITEM, QUERY
+from rankjury.core.columns import ITEM, QUERY
 from rankjury.core.progress import NO_PROGRESS, Progress
 from rankjury.core.types import stable_order
 from rankjury.io.source import in_units

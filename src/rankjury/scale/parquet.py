@@ -12,7 +12,8 @@ from urllib.parse import unquote
 
 import polars as pl
 
-from rankjury.core.convert import ITEM, QUERY, RANK, SCORE, as_ids, find_id_column, finite_numbers, match_columns
+from rankjury.core.columns import ITEM, QUERY, RANK, SCORE, find_id_column, match_columns
+from rankjury.core.convert import as_ids, finite_numbers
 from rankjury.errors import DataError, DuplicatePair, guard_reading
 from rankjury.io.parquet import check_rows, scan
 from rankjury.scale.memory import to_ipc

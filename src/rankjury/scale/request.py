@@ -8,7 +8,7 @@ from pathlib import Path
 
 import polars as pl
 
-from rankjury.core.convert import ITEM, QUERY
+from rankjury.core.columns import ITEM, QUERY
 from rankjury.errors import DataError, UnknownName, UsageError, guard_reading
 from rankjury.evaluation.judge import DuplicateRule
 from rankjury.evaluation.slices import ItemGroups, SliceTable

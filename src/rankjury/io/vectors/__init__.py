@@ -9,7 +9,7 @@ from pathlib import Path
 
 import polars as pl
 
-from rankjury.core.convert import ITEM, QUERY, RANK, find_id_column, match_columns
+from rankjury.core.columns import ITEM, QUERY, RANK, find_id_column, match_columns
 from rankjury.core.importing import import_optional
 from rankjury.core.types import Vectors, as_floats, names_of
 from rankjury.core.validation import check_arguments

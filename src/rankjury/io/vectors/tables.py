@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from rankjury.core.convert import find_id_column
+from rankjury.core.columns import find_id_column
 from rankjury.core.types import listed
 from rankjury.errors import DataError
 from rankjury.io.json import check_depth, line_objects, parse_json, unique_members

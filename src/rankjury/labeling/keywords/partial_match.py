@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
-from rankjury.core.convert import ITEM, QUERY, SCORE
+from rankjury.core.columns import ITEM, QUERY, SCORE
 from rankjury.core.types import Bools, Floats, Ints, Ranking, gathered, places_in
 from rankjury.core.validation import Record
 from rankjury.evaluation.query_lists import require_scores, top_rows

@@ -13,7 +13,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 import polars as pl
 
-from rankjury.core.convert import GRADE, ITEM, QUERY, match_columns
+from rankjury.core.columns import GRADE, ITEM, QUERY, match_columns
 from rankjury.core.types import Floats, Ints, places_in
 from rankjury.core.validation import Record
 from rankjury.errors import DataError, UnknownName, guard_reading

@@ -17,7 +17,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from rankjury.core.convert import GRADE, ITEM, QUERY, gold_from_frame
+from rankjury.core.columns import GRADE, ITEM, QUERY
+from rankjury.core.convert import gold_from_frame
 from rankjury.core.text import FORMULA_START, plural
 from rankjury.core.types import Bools, Gold, Ints
 from rankjury.core.validation import check_arguments

@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 import polars as pl
 
-from rankjury.core.convert import find_id_column
+from rankjury.core.columns import find_id_column
 from rankjury.core.hashing import hash_strings
 from rankjury.core.text import json_text
 from rankjury.core.types import listed

@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 from pydantic import Field
 
-from rankjury.core.convert import QUERY
+from rankjury.core.columns import QUERY
 from rankjury.core.text import join_names, plural
 from rankjury.core.types import Gold, Ranking, Vectors
 from rankjury.errors import DataError, MissingExtra, UnknownName

@@ -6,7 +6,8 @@ from typing import Annotated, Literal
 import polars as pl
 from pydantic import Field
 
-from rankjury.core.convert import QUERY, ranking_from_frame
+from rankjury.core.columns import QUERY
+from rankjury.core.convert import ranking_from_frame
 from rankjury.core.types import Ranking, names_of
 from rankjury.errors import UsageError
 from rankjury.evaluation.query_lists import top_rows

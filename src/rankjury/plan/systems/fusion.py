@@ -7,7 +7,8 @@ from typing import Annotated, Literal
 import polars as pl
 from pydantic import Field
 
-from rankjury.core.convert import ITEM, QUERY, SCORE, ranking_from_frame
+from rankjury.core.columns import ITEM, QUERY, SCORE
+from rankjury.core.convert import ranking_from_frame
 from rankjury.core.types import ROW_NUMBER, Ranking
 from rankjury.errors import UnknownName, UsageError
 from rankjury.evaluation.sections import FusionFacts

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 import polars as pl
 from pydantic import Field
 
-from rankjury.core.convert import ITEM
+from rankjury.core.columns import ITEM
 from rankjury.core.types import Vectors
 from rankjury.errors import UnknownName
 from rankjury.evaluation.query_lists import top_scores

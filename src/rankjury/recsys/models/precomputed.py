@@ -11,7 +11,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from rankjury.core.convert import ITEM, QUERY, SCORE, ranking_from_frame
+from rankjury.core.columns import ITEM, QUERY, SCORE
+from rankjury.core.convert import ranking_from_frame
 from rankjury.core.params import Param
 from rankjury.core.progress import NO_PROGRESS, Progress
 from rankjury.core.text import join_names, plural

@@ -6,7 +6,7 @@ from typing import Literal, Protocol
 import numpy as np
 import polars as pl
 
-from rankjury.core.convert import ITEM, QUERY, SCORE
+from rankjury.core.columns import ITEM, QUERY, SCORE
 from rankjury.core.text import join_names, plural
 from rankjury.core.types import Floats, Gold, Ints, Ranking, Vectors, cut_rows, places_in, segments_within
 from rankjury.errors import DataError, UsageError

@@ -6,7 +6,7 @@ from functools import cached_property
 
 import polars as pl
 
-from rankjury.core.convert import find_id_column
+from rankjury.core.columns import find_id_column
 from rankjury.core.hashing import hash_strings
 from rankjury.core.types import listed, names_of
 from rankjury.errors import DataError, UnknownName, UsageError, guard_reading

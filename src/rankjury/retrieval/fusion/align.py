@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from rankjury.core.convert import ITEM, QUERY
+from rankjury.core.columns import ITEM, QUERY
 from rankjury.core.types import (
     ROW_NUMBER,
     Floats,

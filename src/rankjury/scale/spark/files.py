@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from rankjury.core.convert import ITEM, QUERY
+from rankjury.core.columns import ITEM, QUERY
 from rankjury.core.progress import NO_PROGRESS, Progress
 from rankjury.errors import DataError, DuplicatePair, UsageError
 from rankjury.io.atomic import check_destination, make_folder, replacing

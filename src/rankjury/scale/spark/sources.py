@@ -15,7 +15,8 @@ import polars as pl
 import polars.selectors as cs
 import pyarrow as pa
 
-from rankjury.core.convert import GRADE, ITEM, QUERY, check_grades
+from rankjury.core.columns import GRADE, ITEM, QUERY
+from rankjury.core.convert import check_grades
 from rankjury.core.types import Ints
 from rankjury.errors import DataError, UsageError
 from rankjury.scale.blocks import unify_id_types

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from rankjury.core.convert import GRADE, ITEM, QUERY, RANK, SCORE
+from rankjury.core.columns import GRADE, ITEM, QUERY, RANK, SCORE
 from rankjury.core.types import Ints
 from rankjury.errors import DamagedRun, DataError, UnknownName, guard_reading
 from rankjury.evaluation.query_lists import IN_ALL, SYSTEM, WHICH, Answers

@@ -11,7 +11,7 @@ from urllib.parse import quote, urlencode
 import numpy as np
 import polars as pl
 
-from rankjury.core.convert import QUERY
+from rankjury.core.columns import QUERY
 from rankjury.core.text import plural
 from rankjury.core.types import Floats, Ints, places_in
 from rankjury.errors import UnknownName

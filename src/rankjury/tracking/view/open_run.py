@@ -12,7 +12,7 @@ from typing import Any, Generic, TypeVar, cast
 import numpy as np
 import polars as pl
 
-from rankjury.core.convert import QUERY
+from rankjury.core.columns import QUERY
 from rankjury.core.types import Floats, Ints
 from rankjury.errors import UnknownName, UsageError
 from rankjury.evaluation.query_lists import Answers
