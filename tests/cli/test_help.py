@@ -158,5 +158,8 @@ def test_a_wrong_choice_names_the_right_one(option: str, given: str, meant: str,
     check_failure(rankjury("evaluate", "g.qrels", "run.trec", option, given), 2, repr(given), meant)
 
 
-def test_completion_is_offered(rankjury: Rankjury) -> None:
-    assert "complete_bash" in rankjury("--show-completion", "bash").out
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_is_offered(shell: str, rankjury: Rankjury, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("shellingham.detect_shell", lambda *_: (shell, f"/bin/{shell}"))
+    shown = rankjury("--show-completion")
+    assert shown.code == 0 and f"complete_{shell}" in shown.out
