@@ -297,10 +297,7 @@ class TestSharedPapers:
         check_protocol(shared, "candidate_wordllama", neighbours(ids, reference), neighbours(ids, model), 5000)
         check_similarities(shared, "candidate_wordllama", ids, reference, model, 20_000, 0)
 
-    @pytest.mark.parametrize("seed", ["default", "42"])
-    def test_sampled_pairs_estimate_the_similarities_of_all_pairs(
-        self, seed: str, tmp_path: Path, shared: Results
-    ) -> None:
+    def test_sampled_pairs_estimate_the_similarities_of_all_pairs(self, tmp_path: Path, shared: Results) -> None:
         """Whatever the seed is: 20,000 of 12.5 million pairs are off by sampling error only."""
         reference, model = map(np.load, SHARED_FILES)
         upper = np.triu_indices(len(reference), 1)
@@ -311,13 +308,13 @@ class TestSharedPapers:
             "mae": np.mean(np.abs(x - y)),
             "rmse": np.sqrt(np.mean((x - y) ** 2)),
         }
-        found = shared if seed == "default" else agree(tmp_path, *SHARED_FILES, "-k", "1", "--seed", seed)
-        figures = found.report["systems"]["candidate_wordllama"]["agreement"]["figures"]
-        for name, value in everything.items():
-            low, high = figures[name]["ci"]
-            error = (high - low) / (2 * 1.96)
-            assert abs(figures[name]["value"] - value) < 3 * error, name
-            assert error < 0.01 * max(value, 0.6), name
+        for found in (shared, agree(tmp_path, *SHARED_FILES, "-k", "1", "--seed", "42")):
+            figures = found.report["systems"]["candidate_wordllama"]["agreement"]["figures"]
+            for name, value in everything.items():
+                low, high = figures[name]["ci"]
+                error = (high - low) / (2 * 1.96)
+                assert abs(figures[name]["value"] - value) < 3 * error, name
+                assert error < 0.01 * max(value, 0.6), name
 
     def test_a_sample_that_numpy_drew(self, tmp_path: Path) -> None:
         """Step 3 of the protocol: only a sample of rankjury's own could be asked, so that no other was reproduced."""
