@@ -168,9 +168,8 @@ class Sheet:
     def text(self, x: float, y: float, content: str, kind: str = "label", anchor: str = "start") -> None:
         """Write a text that is already shortened to its room; ``y`` is its base line."""
         aligned = "" if anchor == "start" else f' text-anchor="{anchor}"'
-        size = (
-            f' font-size="{number(TEXT)}"' if kind.startswith("label") else ""
-        )  # the other texts, which are many, are small
+        # The other texts, which are many, are small.
+        size = f' font-size="{number(TEXT)}"' if kind.startswith("label") else ""
         self._pieces.append(
             f'<text class="{kind}" x="{number(x)}" y="{number(y)}"{aligned}{size}>{escape(content, quote=False)}</text>'
         )
@@ -180,9 +179,8 @@ class Sheet:
 
     def open(self, kind: str, title: str = "") -> None:
         """Open a group; pointing at it shows its title."""
-        self._pieces.append(
-            f'<g class="{kind}">' + (f"<title>{_escaped(title)}</title>" if title and self.tooltips else "")
-        )
+        tooltip = f"<title>{_escaped(title)}</title>" if title and self.tooltips else ""
+        self._pieces.append(f'<g class="{kind}">{tooltip}')
 
     def close(self) -> None:
         self._pieces.append("</g>")
