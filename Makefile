@@ -3,6 +3,7 @@
 # make fuzz   mutated inputs for every reader, plan, target, archive, function and command: MINUTES=10, or CASES of each
 #             surface; SEED (default: new cases each time), SURFACE=run-csv,gold-json; exits 1 where anything was found
 # make golden write the golden outputs of tests/golden again and list what changed; review it as a git diff
+# make dist   build the packages into dist/, check them, and try the wheel in a bare environment
 # make check  lint, format, types, dead code, import directions
 # make bench  rankjury beside its peers, as ratios (their own environment, several minutes)
 
@@ -10,7 +11,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 BENCH := .venv-bench/bin
 
-.PHONY: demo test fuzz golden check bench format tables clean
+.PHONY: demo test fuzz golden dist check bench format tables clean
 
 demo: .venv/.core
 	$(BIN)/rankjury demo movies
@@ -27,6 +28,12 @@ fuzz: .venv/.dev
 
 golden: .venv/.dev
 	$(BIN)/python -m tests.golden $(CASE)
+
+dist: .venv/.dist
+	rm -rf dist
+	$(BIN)/python -m build
+	$(BIN)/python -m twine check --strict dist/*
+	$(BIN)/python scripts/check_dist.py
 
 check: .venv/.dev
 	$(BIN)/ruff check .
@@ -64,6 +71,10 @@ bench: .venv/.core .venv-bench/.done .venv-rectools/.done .venv-lenskit/.done .v
 
 .venv/.core: .venv/bin/python pyproject.toml
 	$(BIN)/python -m pip install --quiet --editable .
+	@touch $@
+
+.venv/.dist: .venv/.core
+	$(BIN)/python -m pip install --quiet --group dist
 	@touch $@
 
 .venv/.dev: .venv/.core
