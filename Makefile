@@ -3,6 +3,7 @@
 # make fuzz   mutated inputs for every reader, plan, target, archive, function and command: MINUTES=10, or CASES of each
 #             surface; SEED (default: new cases each time), SURFACE=run-csv,gold-json; exits 1 where anything was found
 # make golden write the golden outputs of tests/golden again and list what changed; review it as a git diff
+# make docs   build the documentation site into site/; broken links fail
 # make dist   build the packages into dist/, check them, and try the wheel in a bare environment
 # make check  lint, format, types, dead code, import directions
 # make bench  rankjury beside its peers, as ratios (their own environment, several minutes)
@@ -11,7 +12,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 BENCH := .venv-bench/bin
 
-.PHONY: demo test fuzz golden dist check bench format tables clean
+.PHONY: demo test fuzz golden docs dist check bench format tables clean
 
 demo: .venv/.core
 	$(BIN)/rankjury demo movies
@@ -28,6 +29,9 @@ fuzz: .venv/.dev
 
 golden: .venv/.dev
 	$(BIN)/python -m tests.golden $(CASE)
+
+docs: .venv/.docs
+	$(BIN)/zensical build --clean --strict
 
 dist: .venv/.dist
 	rm -rf dist
@@ -71,6 +75,10 @@ bench: .venv/.core .venv-bench/.done .venv-rectools/.done .venv-lenskit/.done .v
 
 .venv/.core: .venv/bin/python pyproject.toml
 	$(BIN)/python -m pip install --quiet --editable .
+	@touch $@
+
+.venv/.docs: .venv/.core
+	$(BIN)/python -m pip install --quiet --group docs
 	@touch $@
 
 .venv/.dist: .venv/.core
