@@ -114,7 +114,9 @@ def assess(
         histogram = listed.histogram()
         if histogram is not None:
             results[name] = replace(results[name], sections={histogram.name: histogram})
-    report = Report(results, resampling, baseline, queries=QueryData(scores, answers))
+    same = all(other is gold for other in golds.values())
+    truth = replace(gold) if same else None  # a copy, without what was cached for scoring
+    report = Report(results, resampling, baseline, queries=QueryData(scores, answers), gold=truth)
     warnings = [warning.about(name) for name, found in scores.items() for warning in found.warnings]
     comparable = [
         name for name in systems if baseline and golds[name] is golds[baseline] and not systems[name].by_chance
@@ -147,7 +149,7 @@ def report_on(scores: Scores) -> Report:
     """Return the report on one system that was scored alone, with its default intervals."""
     name, resampling = scores.source, Resampling()
     results = {name: SystemResult.of(scores, scores.estimates(resampling))}
-    report = Report(results, resampling, queries=QueryData({name: scores}))
+    report = Report(results, resampling, queries=QueryData({name: scores}), gold=scores.gold)
     warnings = [warning.about(name) for warning in scores.warnings]
     warnings += interval_warnings(report, (), {}, len(scores.queries))
     return replace(report, warnings=with_unit(warnings))

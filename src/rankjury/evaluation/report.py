@@ -15,7 +15,9 @@ from typing import Any, TypeVar, cast
 
 import polars as pl
 
+from rankjury.core.hashing import GoldDigest
 from rankjury.core.text import render_snippet, save_value
+from rankjury.core.types import Gold
 from rankjury.core.validation import check_arguments, read_record, to_json
 from rankjury.core.version import __version__
 from rankjury.errors import DataError, UsageError
@@ -30,6 +32,7 @@ from rankjury.evaluation.report_json import (
     ReportForm,
     check_references,
     check_schema,
+    gold_form,
     with_queries,
 )
 from rankjury.evaluation.result_rows import as_frame, as_pandas, report_rows
@@ -87,6 +90,8 @@ class Report:
     provenance: Mapping[str, Any] = field(default_factory=dict)
     queries: QueryData | None = field(default=None, compare=False)
     """Scores, lists and texts of single queries; None where they are not known here."""
+    gold: Gold | GoldDigest | None = field(default=None, compare=False)
+    """The gold of all systems, or its digest in a report that was read; None where there are several."""
     source: str = field(default="report", compare=False)
     """Where it was read from, for messages."""
     version: str = field(default_factory=lambda: __version__, compare=False)
@@ -521,6 +526,7 @@ class Report:
         form |= {name: section.to_json() for name, section in self.sections.items()}
         if queries and self.keeps_queries:
             form["queries"] = self._per_query()
+            form |= gold_form(self.gold)
         return form | {"warnings": to_json(self.warnings), "provenance": dict(self.provenance)}
 
     def _per_query(self) -> dict[str, Any]:
@@ -570,6 +576,7 @@ class Report:
             read_sections(form, {key.name for key in fields(ReportForm)} | DERIVED, where),
             entry.warnings,
             entry.provenance,
+            gold=entry.gold,
             source=where,
             version=entry.rankjury,
         )

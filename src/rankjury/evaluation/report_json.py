@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
-from rankjury.core.types import Floats
+from rankjury.core.hashing import GoldDigest, digest_gold
+from rankjury.core.types import Floats, Gold
 from rankjury.core.validation import Record
 from rankjury.errors import DataError, shorten
 from rankjury.evaluation.paired import Change
@@ -37,6 +38,12 @@ def check_schema(form: Any, where: str) -> dict[str, Any]:
         return form  # type: ignore[no-any-return]
     problem = f"the schema is {shorten(schema, quoted=True)}" if schema else "the file has no schema"
     raise DataError(problem, where=where, expected=REPORT_EXPECTED, hint=REPORT_HINT)
+
+
+def gold_form(gold: Gold | GoldDigest | None) -> dict[str, Any]:
+    """Return the digest of the gold as a key of the JSON, which is written where every query's scores are."""
+    digest = digest_gold(gold)
+    return {} if digest is None else {"gold": digest.to_json()}
 
 
 DERIVED = {"schema", "worst_slices"}
@@ -79,6 +86,7 @@ class ReportForm:
     warnings: tuple[ReportWarning, ...] = ()
     provenance: dict[str, Any] = field(default_factory=dict)
     queries: QueriesForm | None = None
+    gold: GoldDigest | None = None
     rankjury: str = ""
 
 

@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 
 from rankjury.core.text import render_snippet, save_value
-from rankjury.core.types import Floats, Ints
+from rankjury.core.types import Floats, Gold, Ints
 from rankjury.core.validation import FiniteFloat, Record, check_arguments, read_record, to_json
 from rankjury.errors import DataError, RankjuryError, UnknownName
 from rankjury.evaluation.query_lists import Answers
@@ -67,6 +67,8 @@ class Scores:
     """Labels of the measures of which less is better."""
     whole: Mapping[str, float] = field(default_factory=dict)
     """The measures that are one figure over all queries: values are contributions to it. With the highest it can be."""
+    gold: Gold | None = field(default=None, repr=False)
+    """The gold of ``rankjury.evaluate``; None where scores are those of a report."""
 
     def __post_init__(self) -> None:
         self.values.flags.writeable = False

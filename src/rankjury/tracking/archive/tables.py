@@ -20,6 +20,7 @@ from rankjury.core.types import Ints
 from rankjury.errors import DamagedRun, DataError, UnknownName, guard_reading
 from rankjury.evaluation.query_lists import IN_ALL, SYSTEM, WHICH, Answers
 from rankjury.evaluation.report import Report
+from rankjury.evaluation.report_json import gold_form
 from rankjury.evaluation.scores import QueryData, Scores, SystemResult
 from rankjury.io.parquet import check_parquet
 from rankjury.tracking.archive.files import check_stored, json_bytes, parse_strict_json, read_stored
@@ -32,7 +33,7 @@ _GROUP_ROWS = 20_000
 
 def report_files(report: Report) -> Iterator[tuple[str, bytes]]:
     """Yield the name and the bytes of every file of a report: its JSON, then its tables."""
-    yield REPORT, json_bytes(report.to_json())
+    yield REPORT, json_bytes(report.to_json() | gold_form(report.gold))
     scores = [
         table.per_query.select(pl.col(QUERY).cast(pl.String), pl.lit(name).alias(SYSTEM), pl.exclude(QUERY))
         for name, table in report.scores.items()
