@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from rankjury.core.types import Gold as Gold, Ranking as Ranking, Vectors as Vectors
     from rankjury.errors import DataError as DataError, RankjuryError as RankjuryError, UsageError as UsageError
     from rankjury.evaluation.api import compare as compare, evaluate as evaluate, gate as gate
+    from rankjury.evaluation.baseline_file import write_baseline as write_baseline
     from rankjury.evaluation.coded import evaluate_arrays as evaluate_arrays
     from rankjury.evaluation.drift import drift_between as drift_between
     from rankjury.evaluation.report import Report as Report

@@ -13,6 +13,7 @@ from rankjury.core.text import plural
 from rankjury.core.types import Background, Gold, Ranking
 from rankjury.core.validation import check_arguments
 from rankjury.errors import DataError, UnknownName, UsageError, guard_reading
+from rankjury.evaluation.baseline_file import looks_like_baseline, match_baseline, read_baseline
 from rankjury.evaluation.compare import assess, report_on
 from rankjury.evaluation.evaluate import DEFAULT_MEASURES, evaluate as evaluate_judged, resolve_measures
 from rankjury.evaluation.gate import Gate, check_targets
@@ -133,7 +134,7 @@ def evaluate(
     _check_order(gold, truth, found)
     single = evaluate_judged(truth, found, asked, duplicates=duplicates, background=background)
     name = Source(str(ranking), Path(ranking)).system if isinstance(ranking, str | Path) else single.source
-    return replace(single, source=name, warnings=with_unit(single.warnings))
+    return replace(single, source=name, warnings=with_unit(single.warnings), gold=replace(truth))
 
 
 @check_arguments
@@ -305,7 +306,8 @@ def gate(
     Args:
         report: A Report, the Scores of one ranking, or the path of a saved report.
         *targets: Targets such as ``"ndcg@10 >= 0.85"``, paths of files with targets, or a list of both.
-        baseline: A system of the report, another Report, or the path of a saved one, for targets on a difference.
+        baseline: A system of the report, another Report, or the path of a saved one or of a baseline file
+            (``rankjury.write_baseline``), for targets on a difference.
         strict: Whether the exit code of an unsure gate is 5, as with ``rankjury gate --strict``.
         lenient: Whether a target fails only where no part of its interval holds; by default it fails where the value
             itself is beyond the limit.
@@ -316,6 +318,7 @@ def gate(
 
     Raises:
         UsageError: No target was given, or one cannot be read, or names a system or measure that the report lacks.
+        DataError: The baseline file is damaged, or of another gold or other conventions.
 
     Example:
         >>> report = rankjury.evaluate({"q1": ["a"], "q2": ["b"]}, {"q1": ["a"], "q2": ["b"]}, "rr")
@@ -337,8 +340,14 @@ def gate(
         else:
             asked.append(parse_target(target))
     checked = _report(report)
-    named = isinstance(baseline, str) and (baseline in checked.systems or not looks_like_report(baseline))
-    other = baseline if baseline is None or (named and isinstance(baseline, str)) else _report(baseline)
+    is_file = isinstance(baseline, str | Path) and baseline not in checked.systems
+    if is_file and looks_like_baseline(str(baseline)):
+        renew = f"rankjury.write_baseline(report, {str(baseline)!r})"
+        other: Report | str | None = match_baseline(read_baseline(str(baseline)), checked, asked, renew)
+    elif baseline is None or (isinstance(baseline, str) and not (is_file and looks_like_report(baseline))):
+        other = baseline
+    else:
+        other = _report(baseline)
     return check_targets(asked, checked, other, strict=strict, lenient=lenient)
 
 
