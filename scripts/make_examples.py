@@ -116,7 +116,7 @@ def beir() -> dict[str, bytes]:
 
 
 def search_api() -> dict[str, bytes]:
-    """Labels in CSV, and the responses of a search API before and after a change, one per line."""
+    """Labels and items in CSV, and the responses of a search API before and after a change, one per line."""
     rng = random.Random(0)
 
     def responses(name: str, typical_ms: float) -> bytes:
@@ -131,8 +131,10 @@ def search_api() -> dict[str, bytes]:
         )
 
     labels = "".join(f"{query},{item},{grade}\n" for query, item, grade in qrels())
+    titles = "".join(f'{document["item_id"]},"{document["title"]}"\n' for document in records("documents.jsonl"))
     return {
         "labels.csv": f"query_id,item_id,grade\n{labels}".encode(),
+        "items.csv": f"item_id,title\n{titles}".encode(),
         "queries.jsonl": (SAMPLE / "queries.jsonl").read_bytes(),
         "old.jsonl": responses("bm25.trec", 12),
         "new.jsonl": responses("dense.trec", 18),
