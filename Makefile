@@ -32,6 +32,7 @@ golden: .venv/.dev
 
 docs: .venv/.docs
 	$(BIN)/zensical build --clean --strict
+	$(BIN)/python scripts/make_overview.py --full site/llms-full.txt
 
 dist: .venv/.dist
 	rm -rf dist

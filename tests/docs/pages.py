@@ -74,8 +74,8 @@ class Page:
 
     @property
     def runs(self) -> bool:
-        """Whether a block of the page is executed."""
-        return any(block.language == "console" or is_run(block) for block in self.blocks)
+        """Whether a block of the page is executed; a copy of another page is not."""
+        return "source" not in self.front and any(block.language == "console" or is_run(block) for block in self.blocks)
 
 
 def is_run(block: Block) -> bool:
