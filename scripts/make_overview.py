@@ -73,12 +73,18 @@ def llms_txt() -> str:
 
 
 def agents_md() -> str:
-    contributing = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8").partition("\n## ")[2]
-    return (
-        "# Instructions for coding agents\n\n"
-        "<!-- made by scripts/make_overview.py from CONTRIBUTING.md and docs/ -->\n\n"
-        f"{SUMMARY}\nTo use rankjury, start with the [quickstart](docs/start/quickstart.md) and `rankjury --help`. To change it, follow these rules.\n\n## {contributing}\n# Pages\n{page_list('docs/')}\n"
-    )
+    rules = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8").partition("\n## ")[2]
+    return f"""# Instructions for coding agents
+
+<!-- made by scripts/make_overview.py from CONTRIBUTING.md and docs/ -->
+
+{SUMMARY}
+To use rankjury, start with the [quickstart](docs/start/quickstart.md) and `rankjury --help`. To change it, follow these rules.
+
+## {rules}
+# Pages
+{page_list("docs/")}
+"""
 
 
 def full_text() -> str:
