@@ -79,7 +79,8 @@ def agents_md() -> str:
 <!-- made by scripts/make_overview.py from CONTRIBUTING.md and docs/ -->
 
 {SUMMARY}
-To use rankjury, start with the [quickstart](docs/start/quickstart.md) and `rankjury --help`. To change it, follow these rules.
+To use rankjury, start with the [quickstart](docs/start/quickstart.md) and `rankjury --help`. To change it, follow the
+rules below.
 
 ## {rules}
 # Pages
