@@ -1,7 +1,8 @@
 """The sentence-transformers dialect against its InformationRetrievalEvaluator, written out here.
 
-The library needs torch, so its documented definitions stand in for it: relevance is membership in a set, queries
-without relevant documents are dropped, hits are sorted by score with equal scores as given.
+The library needs torch, so its definitions are repeated here: relevance is membership in a set, queries without
+relevant documents are dropped, and hits are sorted by score, equal scores by id. Until version 5.7 equal scores were in
+the order of a heap; version 6 sorts them by id.
 """
 
 import math
@@ -51,7 +52,7 @@ REFERENCE: dict[str, Callable[[list[bool], int, int], float]] = {
 
 
 def top_hits(found: dict[str, float]) -> list[str]:
-    return [item for item, _ in sorted(found.items(), key=lambda pair: pair[1], reverse=True)]
+    return [item for item, _ in sorted(found.items(), key=lambda pair: (-pair[1], pair[0]))]
 
 
 def expected_values(case: Case, name: str, k: int) -> dict[str, float]:
@@ -77,6 +78,21 @@ def test_every_measure(case: Case) -> None:
             if expected:
                 assert_close(scores.summary(label).mean, mean_of(expected), f"{label} of all")
             assert scores.summary(label).n == len(expected)
+
+
+def test_values_of_the_library() -> None:
+    """What InformationRetrievalEvaluator.compute_metrics of sentence-transformers 6.2.0 returned for these hits."""
+    gold = {"q1": {"a": 1, "c": 1}, "q2": {"b": 2, "d": 0}, "q3": {"a": 0}}
+    run = {"q1": {"b": 1.0, "c": 1.0, "a": 1.0, "d": 0.5}, "q2": {"d": 2.0, "c": 1.0, "b": 1.0, "a": 1.0}}
+    expected = {
+        "accuracy@1": 0.5,
+        "precision@3": 0.5,
+        "recall@1": 0.25,
+        "ndcg@3": 0.7098603945740938,
+        "mrr@3": 0.6666666666666666,
+        "map@3": 0.5833333333333333,
+    }
+    assert rankjury.evaluate(gold, run, list(expected), dialect="sentence-transformers").mean() == expected
 
 
 def test_gold_as_sets_of_relevant_documents() -> None:

@@ -226,8 +226,9 @@ for _dialect in (
     ),
     Dialect(
         "sentence-transformers",
-        "InformationRetrievalEvaluator: binary gain, AP over min(k, relevant), queries with nothing relevant dropped",
-        _HELD_OUT,
+        "InformationRetrievalEvaluator from version 6 on: equal scores by id, binary gain, AP over min(k, relevant), "
+        "queries with nothing relevant dropped (before 6, equal scores were in arbitrary order)",
+        {**_HELD_OUT, "ties": "id"},
         _BINARY_OVER_MIN,
         read=names_at_k("sentence-transformers"),
     ),
