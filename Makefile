@@ -21,6 +21,7 @@ demo: .venv/.core
 test: .venv/.dev
 	@$(BIN)/python scripts/install_browser.py
 	@$(BIN)/python scripts/install_java.py
+	@$(BIN)/python scripts/install_zsh.py
 	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n auto --dist worksteal
 
 fuzz: .venv/.dev

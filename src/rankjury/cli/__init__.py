@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import typer
 
 from rankjury.cli.shared.commands import CommandGroup, PanelCommand, parser_error
+from rankjury.cli.shared.completion import complete_at_once, is_completing
 from rankjury.cli.shared.console import remove_empty_folders
 from rankjury.core import signals
 from rankjury.core.text import visible
@@ -89,6 +90,7 @@ def _app_of(*commands: str) -> typer.Typer:
         rich_markup_mode=None,
         context_settings={"help_option_names": ["-h", "--help"]},
     )
+    complete_at_once()
     modules = {name: import_module(f"rankjury.cli.{name}") for name in commands}
     for name, module in sorted(modules.items(), key=lambda entry: getattr(entry[1], "ORDER", _LAST)):
         command = found.command(
@@ -285,5 +287,6 @@ def _fail(message: str, code: int, debug: bool) -> NoReturn:
         import traceback
 
         traceback.print_exc()
-    print(message, file=sys.stderr)
+    if not is_completing():
+        print(message, file=sys.stderr)
     sys.exit(code)

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from rankjury.cli.shared.commands import CONVENTIONS
+from rankjury.cli.shared.completion import one_of
 from rankjury.cli.shared.console import check_standard_input, ids_note
 from rankjury.cli.shared.options import (
     DistanceOption,
@@ -116,7 +117,7 @@ class AgreementOptions:
     dtype: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="float16|int8|binary",
+            **one_of("float16|int8|binary"),
             help="Also evaluate each candidate in this number type; repeatable.",
             rich_help_panel=_VARIANTS,
         ),

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from rankjury.cli.shared.completion import one_of
 from rankjury.cli.shared.console import say, show_progress, warn
 from rankjury.cli.shared.options import FORMAT_CHOICES, FormatOption, QuietOption
 from rankjury.errors import UsageError
@@ -27,7 +28,7 @@ def convert_command(
     kind: Annotated[ConvertedKind | None, typer.Option(help="Content of A; default: detected.")] = None,
     form: FormatOption = None,
     to: Annotated[
-        str | None, typer.Option(metavar=FORMAT_CHOICES, help="Output format; default: by the suffix of B.")
+        str | None, typer.Option(**one_of(FORMAT_CHOICES), help="Output format; default: by the suffix of B.")
     ] = None,
     quiet: QuietOption = False,
 ) -> None:

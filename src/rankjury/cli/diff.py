@@ -11,6 +11,7 @@ from rankjury.cli.shared.archive import (
     resolve_measures,
     warn_of_damaged_runs,
 )
+from rankjury.cli.shared.completion import complete_runs
 from rankjury.cli.shared.console import ignore_broken_pipe, print_json, say, split_measures
 from rankjury.cli.shared.options import JsonOption, MeasuresOption, QuietOption, SystemsOption
 from rankjury.errors import DataError
@@ -35,9 +36,16 @@ EPILOG = (
 def diff_command(
     first: Annotated[
         str,
-        typer.Argument(metavar="OLD", help="The older run; if it is the only one, the newer.", show_default="latest"),
+        typer.Argument(
+            metavar="OLD",
+            help="The older run; if it is the only one, the newer.",
+            show_default="latest",
+            autocompletion=complete_runs,
+        ),
     ] = "latest",
-    second: Annotated[str | None, typer.Argument(metavar="NEW", help="The newer run.")] = None,
+    second: Annotated[
+        str | None, typer.Argument(metavar="NEW", help="The newer run.", autocompletion=complete_runs)
+    ] = None,
     measures: MeasuresOption = None,
     system: SystemsOption = None,
     archive: ArchiveOption = None,

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from rankjury.cli.shared import options
+from rankjury.cli.shared.completion import complete_measures
 from rankjury.cli.shared.console import check_standard_input, print_json, say, show_progress, split_measures
 from rankjury.errors import UsageError
 
@@ -22,7 +23,13 @@ def explain_command(
     run: Annotated[str, typer.Argument(metavar="RUN", help="Run file, or NAME=FILE.")],
     measures: Annotated[
         list[str] | None,
-        typer.Option("--measure", "-m", metavar="MEASURE", help="Measure to explain; default: ndcg@10."),
+        typer.Option(
+            "--measure",
+            "-m",
+            metavar="MEASURE",
+            help="Measure to explain; default: ndcg@10.",
+            autocompletion=complete_measures,
+        ),
     ] = None,
     as_json: options.JsonOption = False,
     duplicates: options.DuplicatesOption = options.DuplicatesChoice.error,

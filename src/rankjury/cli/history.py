@@ -14,6 +14,7 @@ from rankjury.cli.shared.archive import (
     resolve_plan_name,
     warn_of_damaged_runs,
 )
+from rankjury.cli.shared.completion import complete_plans
 from rankjury.cli.shared.console import (
     check_suffixes,
     files_in_folder,
@@ -47,7 +48,10 @@ def history_command(
     plan: Annotated[
         str | None,
         typer.Argument(
-            metavar="PLAN", help="Name or file of a plan; default: the plan of the last run.", show_default=False
+            metavar="PLAN",
+            help="Name or file of a plan; default: the plan of the last run.",
+            show_default=False,
+            autocompletion=complete_plans,
         ),
     ] = None,
     measures: MeasuresOption = None,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from rankjury.cli.shared.completion import names_of
 from rankjury.cli.shared.console import files_in_folder, say
 from rankjury.cli.shared.options import PLAN_FILE, QuietOption
 from rankjury.errors import DataError, UsageError
@@ -39,7 +40,12 @@ _WIDTH = 80
 
 def init_command(
     kind: Annotated[
-        str | None, typer.Argument(metavar="[KIND]", help="Kind of plan; default: chosen by the files that are found.")
+        str | None,
+        typer.Argument(
+            metavar="[KIND]",
+            help="Kind of plan; default: chosen by the files that are found.",
+            autocompletion=names_of("rankjury.plan.draft:DRAFTS"),
+        ),
     ] = None,
     output: Annotated[
         Path,

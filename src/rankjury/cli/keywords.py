@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from rankjury.cli.shared.completion import one_of
 from rankjury.cli.shared.console import check_standard_input, print_json, say, show_progress, warn
 from rankjury.cli.shared.options import AnnotationOptions, JsonOption, QuietOption, expand_options
 from rankjury.core.text import plural
@@ -68,7 +69,7 @@ def keywords_command(
     ] = None,
     method: Annotated[
         list[str] | None,
-        typer.Option(metavar="exact|embedding|keybert", help="Mapping method; repeatable, to compare several."),
+        typer.Option(**one_of("exact|embedding|keybert"), help="Mapping method; repeatable, to compare several."),
     ] = None,
     model: Annotated[
         str, typer.Option(metavar="NAME", help="Embedding model: wordllama, a model folder, or module:function.")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 import typer
 
 from rankjury.cli.shared.commands import OTHER_WORDS
+from rankjury.cli.shared.completion import names_of
 from rankjury.cli.shared.console import check_folder, files_in_folder, print_json, say, warn
 from rankjury.cli.shared.options import JsonOption, QuietOption
 from rankjury.errors import UnknownName, UsageError, install_command
@@ -51,6 +52,18 @@ _TOPICS = {
     "schema": "JSON Schema of plan files, for editors",
     "vectors": "vector files in folders, and how they were made",
 }
+_REGISTRIES = {
+    "metrics": "rankjury.measures.measure:METRICS",
+    "dialects": "rankjury.measures.dialects:DIALECTS",
+    "engines": "rankjury.retrieval.engines.base:ENGINES",
+    "recommenders": "rankjury.recsys.models:RECOMMENDERS",
+}
+"""The registry of the entries of a topic, for completion."""
+
+
+def _complete_entries(ctx: typer.Context) -> list[str]:
+    registry = _REGISTRIES.get(ctx.params.get("topic") or "")
+    return names_of(registry)() if registry else []
 
 
 def list_command(
@@ -64,7 +77,11 @@ def list_command(
     ] = None,
     names: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[NAME]...", help="Entry to show in detail; for vectors: folders to search."),
+        typer.Argument(
+            metavar="[NAME]...",
+            help="Entry to show in detail; for vectors: folders to search.",
+            autocompletion=_complete_entries,
+        ),
     ] = None,
     output: Annotated[
         Path | None,

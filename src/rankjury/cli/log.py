@@ -7,6 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from rankjury.cli.shared.archive import ArchiveOption, open_archive
+from rankjury.cli.shared.completion import complete_runs
 from rankjury.cli.shared.console import print_line, say, split_measures
 from rankjury.cli.shared.options import MeasuresOption, QuietOption
 from rankjury.errors import UsageError
@@ -31,7 +32,12 @@ _CALLED = {Tool.mlflow: "MLflow", Tool.wandb: "Weights & Biases"}
 
 def log_command(
     report: Annotated[
-        str, typer.Argument(metavar="REPORT | RUN", help="Saved report, or archived run (see rankjury show).")
+        str,
+        typer.Argument(
+            metavar="REPORT | RUN",
+            help="Saved report, or archived run (see rankjury show).",
+            autocompletion=complete_runs,
+        ),
     ] = "latest",
     *,
     to: Annotated[Tool, typer.Option(help="Tracker: MLflow, or Weights & Biases.", show_default=False)],

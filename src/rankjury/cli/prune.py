@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from rankjury.cli.shared.archive import ArchiveOption, open_archive, warn_of_damaged_runs
+from rankjury.cli.shared.completion import complete_plans
 from rankjury.cli.shared.console import print_json, print_line, say
 from rankjury.cli.shared.options import JsonOption, QuietOption
 from rankjury.core.text import plural
@@ -38,7 +39,9 @@ def prune_command(
     older_than: Annotated[
         str | None, typer.Option(metavar="AGE", help="Delete only runs older than this: 12h, 30d, 8w.")
     ] = None,
-    plan: Annotated[str | None, typer.Option(metavar="NAME", help="Delete only runs of this plan.")] = None,
+    plan: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Delete only runs of this plan.", autocompletion=complete_plans)
+    ] = None,
     damaged: Annotated[bool, typer.Option("--damaged", help="Also delete damaged runs, of any plan and age.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would be deleted without deleting it.")] = False,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")] = False,

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from rankjury.cli.shared.archive import ArchiveOption, open_archive, read_baselines
+from rankjury.cli.shared.completion import complete_runs
 from rankjury.cli.shared.console import (
     check_suffixes,
     files_in_folder,
@@ -43,7 +44,9 @@ def show_command(
     run: Annotated[
         str,
         typer.Argument(
-            metavar="RUN", help="Run name or a unique prefix of it, hash, latest[:PLAN] or baseline[:PLAN]."
+            metavar="RUN",
+            help="Run name or a unique prefix of it, hash, latest[:PLAN] or baseline[:PLAN].",
+            autocompletion=complete_runs,
         ),
     ] = "latest",
     html: Annotated[bool, typer.Option("--html", help="Print only the path of the HTML report.")] = False,

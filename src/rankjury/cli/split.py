@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from rankjury.cli.shared.completion import names_of
 from rankjury.cli.shared.console import print_json, say, show_progress, warn
 from rankjury.cli.shared.options import JsonOption, LogOptions, QuietOption, expand_options
 from rankjury.cli.shared.params import ParamCommand, typed
@@ -70,7 +71,12 @@ def split_command(
     output: Annotated[Path, typer.Option("--output", "-o", metavar="DIR", help="Folder to write.")],
     log_options: LogOptions,
     kind: Annotated[
-        str | None, typer.Option(metavar="KIND", help="Kind of split; default: temporal, or dates if --dates is given.")
+        str | None,
+        typer.Option(
+            metavar="KIND",
+            help="Kind of split; default: temporal, or dates if --dates is given.",
+            autocompletion=names_of("rankjury.recsys.splitting:SPLITS"),
+        ),
     ] = None,
     dates: Annotated[
         str | None,

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from rankjury.cli.shared.commands import RESAMPLING
+from rankjury.cli.shared.completion import complete_measures
 from rankjury.cli.shared.options import FullOption, JsonOption, QuietOption, expand_options
 from rankjury.cli.shared.tune_fusion import FusionOptions, tune_fusion
 from rankjury.cli.shared.tune_models import ModelOptions, tune_models
@@ -53,7 +54,10 @@ def tune_command(
     fusion: FusionOptions,
     models: ModelOptions,
     measure: Annotated[
-        str | None, typer.Option("--measure", "-m", metavar="MEASURE", help="Measure to optimize.")
+        str | None,
+        typer.Option(
+            "--measure", "-m", metavar="MEASURE", help="Measure to optimize.", autocompletion=complete_measures
+        ),
     ] = None,
     system: Annotated[
         str | None,

@@ -10,6 +10,7 @@ from urllib.parse import quote, urlencode
 import typer
 
 from rankjury.cli.shared.archive import ArchiveOption, open_archive
+from rankjury.cli.shared.completion import complete_runs
 from rankjury.cli.shared.console import say
 from rankjury.cli.shared.options import QuietOption
 from rankjury.errors import UsageError
@@ -33,6 +34,7 @@ def view_command(
         list[str] | None,
         typer.Argument(
             metavar="[RUN]...",
+            autocompletion=complete_runs,
             help="Runs (see rankjury show). One opens its page, two are compared, more are listed.",
             show_default=False,
         ),

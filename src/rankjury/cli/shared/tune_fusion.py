@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from rankjury.cli.shared.completion import names_of, one_of
 from rankjury.cli.shared.console import (
     check_suffixes,
     files_in_folder,
@@ -34,7 +35,12 @@ class FusionOptions:
 
     method: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help="Fusion method: rrf, combsum, combmnz …", rich_help_panel="Fusion"),
+        typer.Option(
+            metavar="NAME",
+            help="Fusion method: rrf, combsum, combmnz …",
+            autocompletion=names_of("rankjury.retrieval.fusion.fusion:METHODS"),
+            rich_help_panel="Fusion",
+        ),
     ] = None
     depth: Annotated[
         int | None, typer.Option(help="Number of items to use from each list; default: all.", rich_help_panel="Fusion")
@@ -42,7 +48,7 @@ class FusionOptions:
     normalise: Annotated[
         str | None,
         typer.Option(
-            metavar="min-max|z-score|sum|rank|none",
+            **one_of("min-max|z-score|sum|rank|none"),
             help="Score normalisation for combsum and similar methods.",
             rich_help_panel="Fusion",
         ),

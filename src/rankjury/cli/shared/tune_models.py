@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from rankjury.cli.shared.completion import one_of
 from rankjury.cli.shared.console import (
     check_suffixes,
     files_in_folder,
@@ -45,7 +46,7 @@ class ModelOptions:
 
     search: Annotated[
         str | None,
-        typer.Option(metavar="grid|random", help="Search method; default: that of the plan.", rich_help_panel=_PANEL),
+        typer.Option(**one_of("grid|random"), help="Search method; default: that of the plan.", rich_help_panel=_PANEL),
     ] = None
     trials: Annotated[
         int | None, typer.Option(help="Number of settings for a random search.", rich_help_panel=_PANEL)
@@ -64,7 +65,7 @@ class ModelOptions:
     refit: Annotated[
         str | None,
         typer.Option(
-            metavar="train|train+validation",
+            **one_of("train|train+validation"),
             help="With --final: windows to train on; default: that of the plan.",
             rich_help_panel=_PANEL,
         ),
@@ -72,7 +73,7 @@ class ModelOptions:
     window: Annotated[
         str | None,
         typer.Option(
-            metavar="validation",
+            **one_of("validation"),
             help="Window for choosing settings; only validation is possible.",
             rich_help_panel=_PANEL,
         ),
