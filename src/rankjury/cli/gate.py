@@ -1,6 +1,7 @@
 """rankjury gate: may it ship?"""
 
 import os
+import shlex
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import fields, replace
@@ -38,6 +39,8 @@ EPILOG = (
     "  rankjury gate targets.toml qrels.txt new.trec --baseline old.trec --strict\n\n"
     "  rankjury gate targets.toml new.json --baseline last-week.json\n\n"
     "  rankjury gate targets.toml latest --baseline baseline\n\n"
+    "  rankjury gate targets.toml qrels.txt new.trec --baseline baseline.json\n\n"
+    "baseline.json may be a report or a file of rankjury baseline write.\n\n"
     "targets.toml:\n\n"
     '  targets = ["ndcg@10 >= 0.85", "ap drop <= 0.005", "latency_ms <= 50"]\n\n'
     "  [[target]]\n\n"
@@ -79,6 +82,7 @@ def gate_command(
 
     Checks a report, an archived run, or runs with a gold. Each target passes, fails or is unsure.
     """
+    from rankjury.evaluation.baseline_file import looks_like_baseline
     from rankjury.evaluation.report import looks_like_report
     from rankjury.evaluation.targets import parse_targets
     from rankjury.io.source import Source
@@ -128,7 +132,8 @@ def gate_command(
     warn([*warnings, *gate.notes])
     if output:
         say(f"Wrote {', '.join(map(str, output))}")
-    is_run = len(files) > 1 and chosen is not None and exists(chosen) and not looks_like_report(chosen)
+    is_run = len(files) > 1 and chosen is not None and exists(chosen)
+    is_run = is_run and not looks_like_report(str(chosen)) and not looks_like_baseline(str(chosen))
     if gate.exit_code and is_run and not as_json:
         others = [file for file in files[1:] if file != chosen]
         slices = [f"-s {text}" for text in scoring.slices or ()]
@@ -154,6 +159,7 @@ def _beside(targets: str, text: str) -> str:
 
 
 def _check_report(asked: "Targets", path: str, baseline: str | None, scoring: options.ScoringOptions) -> "Gate":
+    from rankjury.evaluation.baseline_file import looks_like_baseline, match_baseline, read_baseline
     from rankjury.evaluation.gate import check_targets
     from rankjury.evaluation.report import looks_like_report, read_report
     from rankjury.io.source import Source
@@ -165,6 +171,11 @@ def _check_report(asked: "Targets", path: str, baseline: str | None, scoring: op
                 hint="Give it to rankjury evaluate or rankjury compare when the report is made.",
             )
     report = load_report(path)
+    if baseline and baseline not in report.systems and looks_like_baseline(baseline):
+        chosen = ["--system", next(iter(report.systems))] if len(report.systems) > 1 else []
+        renew = _renewal(path, *chosen, "-o", baseline)
+        other = match_baseline(read_baseline(baseline), report, asked.targets, renew)
+        return check_targets(asked.targets, report, other)
     if baseline and looks_like_report(baseline):
         return check_targets(asked.targets, report, read_report(baseline))
     if baseline is None or baseline in report.systems:
@@ -183,6 +194,7 @@ def _check_report(asked: "Targets", path: str, baseline: str | None, scoring: op
 def _check_files(
     asked: "Targets", targets: str, files: list[str], baseline: str | None, scoring: options.ScoringOptions
 ) -> "tuple[Gate, Sequence[str]]":
+    from rankjury.evaluation.baseline_file import looks_like_baseline, match_baseline, read_baseline
     from rankjury.evaluation.gate import check_targets, target_measures
     from rankjury.evaluation.report import looks_like_report, read_report
 
@@ -192,10 +204,23 @@ def _check_files(
     if baseline is None and asked.relative:
         title = next(target.title for target in asked.targets if target.relative)
         raise UsageError(f"the target {title!r} needs a baseline", hint="Name a run, or a report, with --baseline.")
-    other = read_report(baseline) if baseline and looks_like_report(baseline) else None
+    renew = _renewal(gold, runs[0], "--targets", targets, *scoring.arguments(), "-o", baseline or "")
+    if baseline and baseline.endswith(".json") and not exists(baseline):
+        raise DataError(
+            "no such file", where=baseline, expected="a baseline, a report or a run", hint=f"Make it: {renew}"
+        )
+    stored = read_baseline(baseline) if baseline and looks_like_baseline(baseline) else None
+    other = stored or (read_report(baseline) if baseline and looks_like_report(baseline) else None)
     named = baseline if other is None else None
     measures = target_measures(asked.targets, [name for _, name, _ in scoring.figures()], targets) or None
     report = options.assess_files(gold, runs, measures, scoring.resampling(), scoring, named)
     report = replace(report, source=", ".join(runs))
     warnings = report.warning_lines if is_full() else report.warning_groups
+    if stored is not None:
+        other = match_baseline(stored, report, asked.targets, renew)
     return check_targets(asked.targets, report, other), warnings
+
+
+def _renewal(*arguments: str) -> str:
+    """Return the command that writes a baseline file."""
+    return shlex.join(["rankjury", "baseline", "write", *arguments])

@@ -38,6 +38,7 @@ NEW, OLD = "new baseline", "old baseline"
 _EXPECTED = f"a baseline file of rankjury ({BASELINE_SCHEMA})"
 _HINT = "rankjury baseline write GOLD RUN -o baseline.json makes one."
 _DAMAGED = "a baseline file as rankjury writes it"
+_SCHEMA = re.compile(r'"schema"\s*:\s*"rankjury\.baseline/')
 _SHA256 = re.compile("[0-9a-f]{64}")
 _ROUNDING = 1e-9
 """Relative difference of two means that is rounding: that of a geometric mean depends on the processor."""
@@ -153,7 +154,7 @@ def looks_like_baseline(path: str) -> bool:
     if path == "-" or not isfile(path) or not Path(path).stat().st_size:
         return False
     source = Source.open(path)
-    return not source.is_parquet() and source.head.lstrip()[:1] == "{" and '"rankjury.baseline/' in source.head
+    return not source.is_parquet() and source.head.lstrip()[:1] == "{" and _SCHEMA.search(source.head) is not None
 
 
 def read_baseline(path: str) -> Report:
@@ -224,7 +225,7 @@ def match_baseline(baseline: Report, report: Report, targets: Sequence[Target], 
     Raises:
         DataError: The baseline is of another gold or of other conventions, or lacks what a target is about.
     """
-    ours, theirs, hint = _known_gold(report), _known_gold(baseline), f"Renew it: {renew}"
+    ours, theirs, hint = _known_gold(report), _known_gold(baseline), f"Renew it from a run that you accept: {renew}"
     if ours != theirs:
         found = f"the baseline was made from another gold: {_size(theirs)}, and here {_size(ours)}"
         found += ", with other content" if _size(ours) == _size(theirs) else ""

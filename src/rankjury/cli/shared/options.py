@@ -1,7 +1,7 @@
 """Options that several commands share, each declared once."""
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from enum import StrEnum
 from functools import wraps
@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 import typer
 
 from rankjury.cli.shared.commands import CONVENTIONS, READING, RESAMPLING, SPARK
-from rankjury.cli.shared.completion import complete_dialects, complete_measures, one_of
 from rankjury.cli.shared.console import (
     check_standard_input,
     files_in_folder,
@@ -72,7 +71,7 @@ FormatOption = Annotated[
     str | None,
     typer.Option(
         "--format",
-        **one_of(FORMAT_CHOICES),
+        metavar=FORMAT_CHOICES,
         help="File format; default: detected from the content.",
         rich_help_panel=READING,
     ),
@@ -87,11 +86,7 @@ RunsArgument = Annotated[
 MeasuresOption = Annotated[
     list[str] | None,
     typer.Option(
-        "--measure",
-        "-m",
-        metavar="MEASURE",
-        help="Measure, such as ndcg@10; repeatable, or comma-separated.",
-        autocompletion=complete_measures,
+        "--measure", "-m", metavar="MEASURE", help="Measure, such as ndcg@10; repeatable, or comma-separated."
     ),
 ]
 CutoffsOption = Annotated[
@@ -134,7 +129,7 @@ DistanceOption = Annotated[
     str,
     typer.Option(
         "--distance",
-        **one_of("cosine|cosine-zero|ip|l2"),
+        metavar="cosine|cosine-zero|ip|l2",
         help="Similarity of vectors; cosine-zero: cosine, but 0 for zero vectors.",
     ),
 ]
@@ -188,20 +183,19 @@ class ScoringOptions:
             "-d",
             metavar="TOOL",
             help="Use the conventions of a tool as defaults: trec_eval, ranx … (see rankjury list dialects).",
-            autocompletion=complete_dialects,
             rich_help_panel=CONVENTIONS,
         ),
     ] = None
     ties: Annotated[
         str | None,
         typer.Option(
-            **one_of("id|id-desc|order"), help="Order of equal scores; default: id.", rich_help_panel=CONVENTIONS
+            metavar="id|id-desc|order", help="Order of equal scores; default: id.", rich_help_panel=CONVENTIONS
         ),
     ] = None
     missing: Annotated[
         str | None,
         typer.Option(
-            **one_of("zero|skip|error"),
+            metavar="zero|skip|error",
             help="Judged queries that are missing in the run; default: zero.",
             rich_help_panel=CONVENTIONS,
         ),
@@ -209,7 +203,7 @@ class ScoringOptions:
     empty: Annotated[
         str | None,
         typer.Option(
-            **one_of("skip|zero|error"),
+            metavar="skip|zero|error",
             help="Queries without relevant items; default: zero if the measure is defined for them, else skip.",
             rich_help_panel=CONVENTIONS,
         ),
@@ -226,17 +220,13 @@ class ScoringOptions:
     ] = 10_000
     seed: Annotated[int, typer.Option(help="Random seed for resampling.", rich_help_panel=RESAMPLING)] = 0
     interval: Annotated[
-        str,
-        typer.Option(**one_of("auto|bca|percentile"), help="Bootstrap interval method.", rich_help_panel=RESAMPLING),
+        str, typer.Option(metavar="auto|bca|percentile", help="Bootstrap interval method.", rich_help_panel=RESAMPLING)
     ] = "auto"
     form: FormatOption = None
     gold_form: Annotated[
         str | None,
         typer.Option(
-            "--gold-format",
-            **one_of(FORMAT_CHOICES),
-            help="Format of the gold, if it differs.",
-            rich_help_panel=READING,
+            "--gold-format", metavar=FORMAT_CHOICES, help="Format of the gold, if it differs.", rich_help_panel=READING
         ),
     ] = None
     duplicates: DuplicatesOption = DuplicatesChoice.error
@@ -250,6 +240,16 @@ class ScoringOptions:
         from rankjury.stats.resampling import Resampling
 
         return Resampling(self.resamples, self.level, self.seed, self.interval)  # type: ignore[arg-type]
+
+    def arguments(self) -> list[str]:
+        """Return the options that decide what is scored and how, as words of a command line."""
+        options = {"--dialect": self.dialect, "--ties": self.ties, "--missing": self.missing, "--empty": self.empty}
+        options |= {"--rel": None if self.rel is None else f"{self.rel:g}", "--format": self.form}
+        options |= {"--gold-format": self.gold_form}
+        options["--duplicates"] = None if self.duplicates is DuplicatesChoice.error else self.duplicates.value
+        given = [(name, value) for name, value in options.items() if value is not None]
+        given += [("--record", text) for text in self.record or ()]
+        return [word for pair in given for word in pair]
 
     def figures(self) -> list[tuple[str | None, str, float]]:
         """Return system, name and value of each ``--record``, such as ``dense:latency_p95_ms=12.5``."""
@@ -382,8 +382,11 @@ class AnnotationOptions:
         return read_annotations(path, self.groups(), id_column=self.id_column, separator=self.separator)
 
 
-def expand_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Replace each parameter of a command that is a dataclass of options by these options, behind the other ones."""
+def expand_options(command: Callable[..., None], omit: Collection[str] = ()) -> Callable[..., None]:
+    """Replace each parameter of a command that is a dataclass of options by these options, behind the other ones.
+
+    Those of ``omit`` keep their defaults: the command does not have them.
+    """
     hints = get_type_hints(command, include_extras=True)
     groups: dict[str, Any] = {name: hint for name, hint in hints.items() if is_dataclass(hint)}
     parameters = [
@@ -398,12 +401,13 @@ def expand_options(command: Callable[..., None]) -> Callable[..., None]:
                 option.name, inspect.Parameter.KEYWORD_ONLY, default=option.default, annotation=annotations[option.name]
             )
             for option in fields(group)
+            if option.name not in omit
         ]
 
     @wraps(command)
     def with_options(**values: Any) -> None:
         built = {
-            name: group(**{option.name: values.pop(option.name) for option in fields(group)})
+            name: group(**{option.name: values.pop(option.name) for option in fields(group) if option.name not in omit})
             for name, group in groups.items()
         }
         command(**values, **built)
