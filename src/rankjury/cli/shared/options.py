@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 import typer
 
 from rankjury.cli.shared.commands import CONVENTIONS, READING, RESAMPLING, SPARK
+from rankjury.cli.shared.completion import complete_dialects, complete_measures, one_of
 from rankjury.cli.shared.console import (
     check_standard_input,
     files_in_folder,
@@ -71,7 +72,7 @@ FormatOption = Annotated[
     str | None,
     typer.Option(
         "--format",
-        metavar=FORMAT_CHOICES,
+        **one_of(FORMAT_CHOICES),
         help="File format; default: detected from the content.",
         rich_help_panel=READING,
     ),
@@ -86,7 +87,11 @@ RunsArgument = Annotated[
 MeasuresOption = Annotated[
     list[str] | None,
     typer.Option(
-        "--measure", "-m", metavar="MEASURE", help="Measure, such as ndcg@10; repeatable, or comma-separated."
+        "--measure",
+        "-m",
+        metavar="MEASURE",
+        help="Measure, such as ndcg@10; repeatable, or comma-separated.",
+        autocompletion=complete_measures,
     ),
 ]
 CutoffsOption = Annotated[
@@ -129,7 +134,7 @@ DistanceOption = Annotated[
     str,
     typer.Option(
         "--distance",
-        metavar="cosine|cosine-zero|ip|l2",
+        **one_of("cosine|cosine-zero|ip|l2"),
         help="Similarity of vectors; cosine-zero: cosine, but 0 for zero vectors.",
     ),
 ]
@@ -183,19 +188,20 @@ class ScoringOptions:
             "-d",
             metavar="TOOL",
             help="Use the conventions of a tool as defaults: trec_eval, ranx … (see rankjury list dialects).",
+            autocompletion=complete_dialects,
             rich_help_panel=CONVENTIONS,
         ),
     ] = None
     ties: Annotated[
         str | None,
         typer.Option(
-            metavar="id|id-desc|order", help="Order of equal scores; default: id.", rich_help_panel=CONVENTIONS
+            **one_of("id|id-desc|order"), help="Order of equal scores; default: id.", rich_help_panel=CONVENTIONS
         ),
     ] = None
     missing: Annotated[
         str | None,
         typer.Option(
-            metavar="zero|skip|error",
+            **one_of("zero|skip|error"),
             help="Judged queries that are missing in the run; default: zero.",
             rich_help_panel=CONVENTIONS,
         ),
@@ -203,7 +209,7 @@ class ScoringOptions:
     empty: Annotated[
         str | None,
         typer.Option(
-            metavar="skip|zero|error",
+            **one_of("skip|zero|error"),
             help="Queries without relevant items; default: zero if the measure is defined for them, else skip.",
             rich_help_panel=CONVENTIONS,
         ),
@@ -220,13 +226,17 @@ class ScoringOptions:
     ] = 10_000
     seed: Annotated[int, typer.Option(help="Random seed for resampling.", rich_help_panel=RESAMPLING)] = 0
     interval: Annotated[
-        str, typer.Option(metavar="auto|bca|percentile", help="Bootstrap interval method.", rich_help_panel=RESAMPLING)
+        str,
+        typer.Option(**one_of("auto|bca|percentile"), help="Bootstrap interval method.", rich_help_panel=RESAMPLING),
     ] = "auto"
     form: FormatOption = None
     gold_form: Annotated[
         str | None,
         typer.Option(
-            "--gold-format", metavar=FORMAT_CHOICES, help="Format of the gold, if it differs.", rich_help_panel=READING
+            "--gold-format",
+            **one_of(FORMAT_CHOICES),
+            help="Format of the gold, if it differs.",
+            rich_help_panel=READING,
         ),
     ] = None
     duplicates: DuplicatesOption = DuplicatesChoice.error
