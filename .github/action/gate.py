@@ -15,6 +15,7 @@ from tempfile import mkdtemp
 
 from rankjury.core.text import escape_markdown
 from rankjury.errors import RankjuryError, UsageError
+from rankjury.evaluation.baseline_file import looks_like_baseline
 from rankjury.evaluation.gate import Gate
 from rankjury.evaluation.report import looks_like_report, read_report
 from rankjury.evaluation.targets import parse_targets
@@ -79,7 +80,7 @@ def write_page(baseline: str, gate: Gate) -> tuple[dict[str, Path], str]:
     targets = Path(text_input("TARGETS"))
     asked = parse_targets(targets.read_text(encoding="utf-8"), str(targets))
     baseline = baseline or (asked.baseline and beside(targets, asked.baseline)) or ""
-    compared = bool(baseline) and not looks_like_report(baseline)
+    compared = bool(baseline) and not (looks_like_report(baseline) or looks_like_baseline(baseline))
     options = ["--baseline", baseline] if compared else []
     slices = [*lines_input("SLICES"), *(beside(targets, text) for text in asked.slices)]
     options += [option for text in slices for option in ("--slices", text)]

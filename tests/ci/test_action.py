@@ -9,6 +9,7 @@ import pytest
 import yaml
 
 import rankjury
+from rankjury.evaluation.baseline_file import write_baseline
 from rankjury.evaluation.report import read_report
 from tests.ci.composite import ACTION, Ended, run_action
 from tests.paths import ROOT, SAMPLES
@@ -75,6 +76,18 @@ def test_the_workflow_of_the_sample_uses_inputs_and_outputs_that_exist() -> None
         if f"steps.{step['id']}" in value
     }
     assert read and read <= ACTION["outputs"].keys()
+
+
+def test_the_workflow_of_the_sample_passes_with_a_baseline_file(checkout: Path) -> None:
+    put_targets(checkout, PASS, NO_LOSS)
+    report = rankjury.evaluate_files(checkout / "qrels.trec", {"dense": checkout / "runs" / "bm25.trec"}, ["ndcg@10"])
+    write_baseline(report, checkout / "baseline.json")
+    (step,) = [step for step in workflow_steps() if step.get("uses") == "OWNER/rankjury@v0"]
+    ended = run_action(checkout, **{name.replace("-", "_"): value for name, value in step["with"].items()})
+    assert ended.code == 0, ended.log
+    comment = (checkout / ended.outputs["comment"]).read_text(encoding="utf-8")
+    assert comment.startswith("### ✅ PASS") and "+0.176" in comment
+    assert "dense" in (checkout / ended.outputs["page"]).read_text(encoding="utf-8")
 
 
 def test_a_passed_gate_makes_page_comment_and_summary(checkout: Path) -> None:

@@ -58,6 +58,7 @@ def complete(rankjury: Rankjury, monkeypatch: pytest.MonkeyPatch, *words: str) -
         (("split", "--kind", "te"), ["temporal"]),
         (("init", "rec"), ["recommenders"]),
         (("demo", "help"), ["helpdesk"]),
+        (("baseline", ""), ["set", "unset", "write"]),
         (("list", "dia"), ["dialects"]),
         (("list", "dialects", "ranx"), ["ranx"]),
         (("list", "engines", "pgv"), ["pgvector"]),

@@ -48,7 +48,12 @@ _WRITE = "rankjury baseline write GOLD RUN -o baseline.json"
 def baseline_command(
     scoring: options.ScoringOptions,
     action: Annotated[
-        str, typer.Argument(metavar="[set|unset|write]", help="Set or unset a baseline, write a file, or show all.")
+        str,
+        typer.Argument(
+            metavar="[set|unset|write]",
+            help="Set or unset a baseline, write a file, or show all.",
+            autocompletion=lambda: ["set", "unset", "write"],
+        ),
     ] = "show",
     which: Annotated[
         list[str] | None,
