@@ -1,6 +1,7 @@
 """The GitHub Action: its steps are run with bash as a runner runs them, on a repository made from the help desk."""
 
 import json
+import re
 from pathlib import Path
 from shutil import copy, copytree
 from typing import Any
@@ -12,6 +13,7 @@ import rankjury
 from rankjury.evaluation.baseline_file import write_baseline
 from rankjury.evaluation.report import read_report
 from tests.ci.composite import ACTION, Ended, run_action
+from tests.docs.pages import Page
 from tests.paths import ROOT, SAMPLES
 
 SAMPLE = ROOT / "tests" / "ci" / "sample_repository"
@@ -78,8 +80,23 @@ def test_the_workflow_of_the_sample_uses_inputs_and_outputs_that_exist() -> None
     assert read and read <= ACTION["outputs"].keys()
 
 
+def test_the_recipe_shows_this_workflow_and_every_input_and_output() -> None:
+    page = Page.read(ROOT / "docs" / "recipes" / "github-actions.md")
+    (shown,) = [block.text for block in page.blocks if block.title == ".github/workflows/ranking.yml"]
+    assert shown == (SAMPLE / ".github" / "workflows" / "ranking.yml").read_text(encoding="utf-8")
+    section = page.text.partition("## Inputs and outputs")[2].partition("\n## ")[0]
+    table = {name for row in re.findall(r"^\| (`.*?) \|", section, re.MULTILINE) for name in re.findall("`(.+?)`", row)}
+    assert table == ACTION["inputs"].keys()
+    assert all(f"`{name}`" in section.rpartition("|\n")[2] for name in ACTION["outputs"])
+    others = [block.text for block in page.blocks if block.language == "yaml" and "OWNER/rankjury@v0" in block.text]
+    for text in others:
+        (used,) = [step["with"] for step in yaml.safe_load(text) if "with" in step] if text != shown else [{}]
+        assert used.keys() <= ACTION["inputs"].keys()
+
+
 def test_the_workflow_of_the_sample_passes_with_a_baseline_file(checkout: Path) -> None:
     put_targets(checkout, PASS, NO_LOSS)
+    copy(checkout / "runs" / "dense.trec", checkout / "run.trec")
     report = rankjury.evaluate_files(checkout / "qrels.trec", {"dense": checkout / "runs" / "bm25.trec"}, ["ndcg@10"])
     write_baseline(report, checkout / "baseline.json")
     (step,) = [step for step in workflow_steps() if step.get("uses") == "OWNER/rankjury@v0"]
@@ -87,7 +104,7 @@ def test_the_workflow_of_the_sample_passes_with_a_baseline_file(checkout: Path) 
     assert ended.code == 0, ended.log
     comment = (checkout / ended.outputs["comment"]).read_text(encoding="utf-8")
     assert comment.startswith("### ✅ PASS") and "+0.176" in comment
-    assert "dense" in (checkout / ended.outputs["page"]).read_text(encoding="utf-8")
+    assert list(read_report(str(checkout / "rankjury.json")).systems) == ["run"]
 
 
 def test_a_passed_gate_makes_page_comment_and_summary(checkout: Path) -> None:
