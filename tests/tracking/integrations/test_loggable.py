@@ -163,7 +163,7 @@ class TestValues:
 
 
 def test_the_page_says_what_is_called_how(whole: Report) -> None:
-    page = (ROOT / "docs" / "integrations.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "recipes" / "experiment-trackers.md").read_text(encoding="utf-8")
     flat = flatten(whole)
     endings = {name.removeprefix("new/ndcg_5") for name in flat.metrics if name.startswith("new/ndcg_5")} - {""}
     assert {"_ci_low", "_n", "_difference", "_p"} <= endings
