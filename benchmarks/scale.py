@@ -5,7 +5,7 @@
              time grows as rows do
   spark      the same on Spark with two cores, beside one process
   peers      nDCG@10 alone, beside plain Spark SQL, RePlay and Polars; checks that they agree
-  constants  seconds and bytes of each step, for the cost model of docs/scale.md
+  constants  seconds and bytes of each step, for the cost model of docs/explanation/scale.md
 
 Five measures with intervals, except beside peers. All times are of fresh processes; what starting takes is measured by
 a tiny input, and taken off where it says so. RePlay has an environment of its own, and is left out where this is not

@@ -1,4 +1,7 @@
-"""Rules over all modules of src/rankjury, one test per rule with a list of what breaks it (docs/architecture.md)."""
+"""Rules over all modules of src/rankjury, one test per rule with a list of what breaks it.
+
+The rules are explained in docs/contributing/architecture.md.
+"""
 
 import ast
 import re
@@ -244,13 +247,13 @@ BANNED = re.compile(
 
 
 def test_texts_use_plain_words() -> None:
-    """Docstrings and messages of src, and docs/*.md (comments are not read)."""
+    """Docstrings and messages of src, and docs/**/*.md (comments are not read)."""
     texts = [
         (f"{path.relative_to(ROOT)}:{node.lineno}", node.value)
         for path in MODULES.values()
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
         if isinstance(node, ast.Constant) and isinstance(node.value, str)
     ]
-    docs = sorted((Path(__file__).parent.parent / "docs").glob("*.md"))
-    texts += [(path.name, path.read_text(encoding="utf-8")) for path in docs]
+    docs = Path(__file__).parent.parent / "docs"
+    texts += [(str(path.relative_to(docs)), path.read_text(encoding="utf-8")) for path in sorted(docs.rglob("*.md"))]
     assert [f"{where}: {found[0]}" for where, text in texts for found in BANNED.finditer(text)] == []

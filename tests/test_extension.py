@@ -1,6 +1,6 @@
 """Extension points: one file per new thing, dropped into a copy of the package, is found and used without any list.
 
-Each entry of ``FILES`` is a complete minimal example (docs/architecture.md refers to them).
+Each entry of ``FILES`` is a complete minimal example (docs/contributing/extending.md refers to them).
 """
 
 import json

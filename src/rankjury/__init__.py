@@ -3,8 +3,8 @@
 from rankjury.core.version import __version__ as __version__
 
 # The names that users need, each listed once; what authors of extensions need is in the packages that
-# docs/architecture.md names. They are imported when they are first used (``__getattr__``), so that ``import rankjury``
-# loads nothing else: a command that is interrupted before it handles signals shows a traceback.
+# docs/contributing/extending.md names. They are imported when they are first used (``__getattr__``), so that ``import
+# rankjury`` loads nothing else: a command that is interrupted before it handles signals shows a traceback.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any

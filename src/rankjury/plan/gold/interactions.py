@@ -47,7 +47,7 @@ TUNING_GRIDS: dict[str, dict[str, list[int | float]]] = {
     "ease": {"regularization": [100.0, 300.0, 1000.0, 3000.0, 10000.0]},
 }
 """Grids of the recommenders in a drafted plan. Each contains the defaults; that of EASE contains the range from which
-its default is chosen by the size of the log (docs/recommenders.md)."""
+its default is chosen by the size of the log (docs/explanation/recommenders.md)."""
 
 
 def _describe_split_options(schema: dict[str, Any]) -> None:

@@ -104,8 +104,9 @@ class Ease(_Linear):
     }
 
     def learn(self, train: Log, features: SideFeatures, progress: Progress) -> None:
-        # The best ridge grows with the log (benchmarks/defaults.py, docs/recommenders.md): about 100 at 19,000 training
-        # interactions, 250 to 1,000 at 80,000, 10,000 at 800,000. It is not extrapolated beyond these measurements.
+        # The best ridge grows with the log (benchmarks/defaults.py, docs/explanation/recommenders.md): about 100 at
+        # 19,000 training interactions, 250 to 1,000 at 80,000, 10,000 at 800,000. It is not extrapolated beyond these
+        # measurements.
         default = float(np.clip(self.known.columns.size / 100, 10.0, 10_000.0))
         ridge = float(self.settings["regularization"]) or default
         self.chosen = {"regularization": ridge}

@@ -1,7 +1,8 @@
 """Agreement statistics of two models' similarities over query-item pairs: correlations and errors with intervals.
 
 Queries are resampled, each with all its pairs. Errors and Pearson's r come from sums by query; Spearman's ρ is ranked
-anew in every resample; Kendall's τ uses the first-order change that each query makes to it (docs/statistics.md).
+anew in every resample; Kendall's τ uses the first-order change that each query makes to it
+(docs/explanation/agreement.md).
 
 A statistic takes the values of the reference and of the candidate and returns one number; NaN if it is undefined, such
 as a correlation with a constant side.
