@@ -12,7 +12,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 BENCH := .venv-bench/bin
 
-.PHONY: demo test fuzz golden docs dist check bench format tables clean
+.PHONY: demo test fuzz golden docs dist check bench format reference clean
 
 demo: .venv/.core
 	$(BIN)/rankjury demo movies
@@ -52,9 +52,9 @@ format: .venv/.dev
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-# The tables of the README, from the code.
-tables: .venv/.dev
-	$(BIN)/python scripts/make_tables.py
+# The pages of docs/reference, from the code.
+reference: .venv/.dev
+	$(BIN)/python scripts/make_reference.py
 
 bench: .venv/.core .venv-bench/.done .venv-rectools/.done .venv-lenskit/.done .venv-replay/.done
 	$(BIN)/python benchmarks/startup.py

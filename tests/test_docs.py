@@ -18,9 +18,6 @@ import typer.main
 from rankjury import cli
 from rankjury.cli import main
 from rankjury.io.source import most_unpacked
-from rankjury.plan import GOLD_KINDS, SYSTEM_KINDS
-from rankjury.plan.parse import read_plan
-from rankjury.plan.schema import AgreementTable, Conventions, OutputTable, Statistics, TargetTable, plan_model
 from rankjury.retrieval.engines.base import ENGINES
 from rankjury.retrieval.engines.endpoint import http as web
 from rankjury.tracking.archive import environment as surroundings
@@ -148,28 +145,6 @@ def test_lines_shown_of_the_recommenders_are_printed(desk: Path) -> None:
     shown = [line.strip() for line in page.splitlines() if line.strip() != "…"]
     assert len(shown) > 5
     assert [line for line in shown if line not in printed] == []
-
-
-def test_tables_of_the_readme_are_made_from_the_code() -> None:
-    ended = subprocess.run([sys.executable, str(ROOT / "scripts" / "make_tables.py"), "--check"], check=False)
-    assert ended.returncode == 0, "run: python scripts/make_tables.py"
-
-
-def test_plans_of_the_pages_are_plans(tmp_path: Path) -> None:
-    page = (ROOT / "docs" / "plan.md").read_text(encoding="utf-8")
-    plans = re.findall(r"```toml\n(.*?)```", page, re.DOTALL)
-    for plan in plans:
-        (tmp_path / "rankjury.toml").write_text(plan, encoding="utf-8")
-        assert read_plan(tmp_path / "rankjury.toml").plan.systems
-    assert plans
-
-
-def test_every_key_of_a_plan_is_on_the_page() -> None:
-    page = (ROOT / "docs" / "plan.md").read_text(encoding="utf-8")
-    parts = [AgreementTable, Statistics, Conventions, TargetTable, OutputTable]
-    tables = [plan_model(), *parts, *GOLD_KINDS, *SYSTEM_KINDS]
-    keys = {key for table in tables for key in table.model_fields} - {"version", "kind"}
-    assert {key for key in keys if not re.search(rf"\b{key}\b", page)} == set()
 
 
 def test_limits_of_the_security_page_are_those_of_the_code() -> None:
