@@ -37,9 +37,12 @@ class Ended:
 
     @property
     def commands(self) -> list[str]:
-        """Workflow commands that the runner obeys: not those between ``::stop-commands::TOKEN`` and ``::TOKEN::``."""
+        """Workflow commands that the runner obeys: not those between ``::stop-commands::TOKEN`` and ``::TOKEN::``.
+
+        A line may begin with blanks.
+        """
         found, token = [], None
-        for line in self.log.splitlines():
+        for line in map(str.lstrip, self.log.splitlines()):
             if token is not None:
                 token = None if line == f"::{token}::" else token
             elif line.startswith("::stop-commands::"):

@@ -109,6 +109,7 @@ def test_the_workflow_of_the_sample_passes_with_a_baseline_file(checkout: Path) 
 
 def test_a_passed_gate_makes_page_comment_and_summary(checkout: Path) -> None:
     put_targets(checkout, PASS, NO_LOSS)
+    (checkout / "polars.py").write_text("raise ImportError\n")  # modules of the checkout are not imported
     ended = run(checkout, baseline="runs/bm25.trec")
     assert ended.code == 0, ended.log
     assert (ended.outputs["verdict"], ended.outputs["exit-code"]) == ("pass", "0")
@@ -149,6 +150,15 @@ def test_an_unsure_gate_warns_and_fails_only_if_strict(strict: str, code: int, c
     (command,) = ended.commands
     assert command.startswith("::warning title=rankjury%3A dense::UNSURE: ndcg@10")
     assert "Upload the page" in ended.used
+
+
+def test_names_in_the_data_are_no_workflow_commands(checkout: Path) -> None:
+    name = f"{'long-' * 5} ::set-env::x"
+    (checkout / "targets.toml").write_text(f'[[target]]\nrequire = "{FAIL}"\nname = "{name}"\n')
+    ended = run(checkout)
+    assert any(line.lstrip().startswith("::set-env::x") for line in ended.log.splitlines())  # a table wraps the name
+    (command,) = ended.commands
+    assert command.startswith("::error title=rankjury%3A dense::FAIL: long-")
 
 
 def test_lenient_is_passed_on(checkout: Path) -> None:
