@@ -134,6 +134,23 @@ def test_a_tools_name_keeps_its_conventions(tool: str) -> None:
 def test_names_of_mteb_are_mtebs_under_its_dialect_alone() -> None:
     assert resolve("mrr_at_10", "mteb").measure == resolve("rr(scores=double)@10", "trec_eval").measure
     assert resolve("mrr_at_10").measure == resolve("rr@10").measure
+    assert resolve("accuracy", "mteb").measure == resolve("recall_at_1", "mteb").measure
+    assert resolve("accuracy").measure.name == "hit_rate"
+
+
+@pytest.mark.parametrize(
+    ("name", "tool", "own"),
+    [
+        ("Accuracy", "ir_measures", "hit_rate"),
+        ("Accuracy@5", "rectools", "hit_rate"),
+        ("Novelty(unseen=one)@5", "replay", "novelty"),
+    ],
+)
+def test_a_name_that_is_another_measure_there_is_refused(name: str, tool: str, own: str) -> None:
+    """ir_measures calls the share of correctly ordered pairs Accuracy, BEIR and rankjury the hit rate."""
+    with pytest.raises(UsageError, match=f"of {tool} is the share of .*, which rankjury does not compute"):
+        resolve(name, tool)
+    assert resolve(name).measure.name == own
 
 
 @pytest.mark.parametrize(

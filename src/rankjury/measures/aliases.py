@@ -138,7 +138,9 @@ _MTEB_NAMES = _specs("ndcg map=ap recall precision mrr=rr hit_rate")
 
 
 def read_mteb(text: str) -> MetricSpec | None:
-    """Read a name of MTEB, such as ``ndcg_at_10``; None where it is none."""
+    """Read a name of MTEB, such as ``ndcg_at_10``; None where it is none. Its ``accuracy`` is recall at 1."""
+    if text == "accuracy":
+        return MetricSpec("recall", 1)
     name, separator, number = text.rpartition("_at_")
     if not separator or name not in _MTEB_NAMES or not number.isdecimal():
         return None

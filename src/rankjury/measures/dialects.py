@@ -5,6 +5,7 @@ conventions, whatever the other measures are. Under ``--dialect`` every measure 
 save those that its spelling sets itself.
 """
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -45,6 +46,9 @@ class Dialect:
 
     pinned: Mapping[str, Options] = field(default_factory=dict)
     """Conventions, by metric, that the tool's switches do not touch."""
+
+    other_measures: Mapping[str, str] = field(default_factory=dict)
+    """Names that rankjury has too and that the tool gives to measures that rankjury lacks, with their meaning there."""
 
     def apply(self, spelled: MetricSpec, overrides: Options) -> Measure:
         """Return the measure with this dialect's conventions, save those set by ``overrides`` and by its spelling."""
@@ -99,6 +103,9 @@ def resolve(text: str | Measure, dialect: str | None = None, overrides: Options 
     if chosen is not None and (native := chosen.read(label)) is not None:
         return NamedMeasure(label, _apply_conventions(native, chosen, conventions))
     label = respell(label)
+    if chosen is not None and (meaning := chosen.other_measures.get(re.split("[(@]", label)[0])):
+        found = f"{label} of {chosen.name} is {meaning}, which rankjury does not compute"
+        raise UsageError(found, expected="a measure that rankjury list metrics names")
     try:
         measure = Measure.parse(label)
     except UsageError as error:
@@ -201,6 +208,9 @@ for _dialect in (
         {**_TREC_EVAL, "missing": "zero"},
         refine=_refine_ir_measures,
         read=read_ir_measures,
+        other_measures={
+            "Accuracy": "the share of pairs in which the relevant item is ranked above the non-relevant one"
+        },
     ),
     Dialect(
         "ranx",
@@ -275,6 +285,7 @@ for _dialect in (
             "mean_popularity": {"scale": "count"},
         },
         read=names_at_k("rectools"),
+        other_measures={"Accuracy": "the share of the catalogue that is recommended or omitted rightly"},
     ),
     Dialect(
         "lenskit",
@@ -307,6 +318,7 @@ for _dialect in (
         {"ties": "id-desc", "empty": "zero", "missing": "zero"},
         _BINARY_OVER_MIN,
         read=names_at_k("replay"),
+        other_measures={"Novelty": "the share of recommended items that the user does not have in training"},
     ),
     Dialect(
         "implicit",
