@@ -107,6 +107,13 @@ def test_another_measure_under_the_same_name(rankjury: Rankjury) -> None:
     assert rows["implicit"]["because"] == ["another measure: pooled_precision"]
 
 
+def test_a_tool_whose_name_is_another_measure(rankjury: Rankjury) -> None:
+    """ir_measures calls the share of correctly ordered pairs Accuracy; BEIR calls the hit rate so."""
+    rows = _rows(rankjury, "q 0 a 1\n", "q Q0 a 1 1 t\n", "Accuracy@10")
+    assert rows["beir"]["mean"] == rows["trec_eval"]["mean"] == 1.0
+    assert rows["ir_measures"]["mean"] is None and "does not compute" in rows["ir_measures"]["error"]
+
+
 def test_causes_that_act_together_leave_out_idle_ones(rankjury: Rankjury) -> None:
     """a and b tie in single precision only, and only id-desc then puts b first: it takes these two and no other."""
     rows = _rows(rankjury, "q 0 a 1\n", "q Q0 a 1 1.000000001 t\nq Q0 b 2 1.0 t\n")

@@ -64,6 +64,13 @@ class _Explainer:
         because = self._causes(measure) if differs and kind == "dialect" else ()
         return ExplainedValue(who, kind, str(measure), mean, n, mean - self.own, because, differs=differs)
 
+    def dialect_row(self, name: str, spelling: str) -> ExplainedValue:
+        try:
+            measure = resolve(spelling, name).measure
+        except RankjuryError as error:  # the tool gives this name to a measure that rankjury lacks
+            return ExplainedValue(name, "dialect", spelling, math.nan, 0, math.nan, (), error.found)
+        return self.row(name, "dialect", measure)
+
     def _causes(self, measure: Measure) -> tuple[str, ...]:
         if measure.name != self.base.name:
             return (f"another measure: {measure.name}",)
@@ -124,7 +131,7 @@ def explain(
     base = resolve(spelling).measure
     explainer = _Explainer(Evaluation.match(gold, ranking, duplicates=duplicates), base)
     rows = [explainer.row("rankjury", "rankjury", base)]
-    rows += [explainer.row(dialect.name, "dialect", resolve(spelling, dialect.name).measure) for dialect in DIALECTS]
+    rows += [explainer.dialect_row(dialect.name, spelling) for dialect in DIALECTS]
     rows += [
         explainer.row(f"{name}={_shown(value)}", "convention", base.with_options({name: value}))
         for name, value in explainer.variants()
