@@ -46,6 +46,7 @@ EXTRAS = {
     "psycopg": "retrieval/engines/pgvector/",
     "py4j": "scale/spark/",
     "pyspark": "scale/spark/",
+    "pytest": "tracking/pytest_plugin.py",
     "pysqlite3": "retrieval/engines/sqlite_vec.py",
     "qdrant_client": "retrieval/engines/qdrant.py",
     "safetensors": "io/vectors/",

@@ -39,13 +39,15 @@ if TYPE_CHECKING:
     from rankjury.retrieval.rank import rank_vectors as rank_vectors
     from rankjury.scale.evaluate_files import evaluate_files as evaluate_files
     from rankjury.stats.resampling import Resampling as Resampling
+    from rankjury.tracking.assert_ranking import assert_ranking as assert_ranking
 
 
 def _public_names() -> dict[str, str]:
     """Read the imports above: the module of each public name."""
     import re
 
-    source = __spec__.loader.get_source(__name__)  # type: ignore[union-attr]
+    # Not get_source, which loaders such as that of pytest's assertion rewriting do not have.
+    source = __spec__.loader.get_data(__spec__.origin).decode()  # type: ignore[union-attr]
     found: dict[str, str] = {}
     for module, names in re.findall(r"^    from (rankjury[\w.]*) import (\([^)]*\)|.*)", source, re.MULTILINE):
         found |= dict.fromkeys(re.findall(r" as (\w+)", names), module)

@@ -66,6 +66,7 @@ def check_arguments(function: Callable[P, R]) -> Callable[P, R]:
 
     @wraps(function)
     def checked(*args: P.args, **kwargs: P.kwargs) -> R:
+        __tracebackhide__ = True  # pytest shows the caller's line instead of this one
         places: Any = map(_plain, args)
         keywords: Any = {name: _plain(value) for name, value in kwargs.items()}
         try:

@@ -23,7 +23,7 @@ from rankjury.evaluation.scores import Scores
 from rankjury.evaluation.sections import as_warnings, with_unit
 from rankjury.evaluation.slices import SliceTable
 from rankjury.evaluation.slices.groups import parse_attributes
-from rankjury.evaluation.targets import Target, parse_target, parse_targets
+from rankjury.evaluation.targets import Target, read_targets
 from rankjury.io.attributes import check_attributes, read_attributes, read_column
 from rankjury.io.formats import read_gold, read_run
 from rankjury.io.source import Source
@@ -325,21 +325,7 @@ def gate(
         >>> rankjury.gate(report, ["rr >= 0.5"]).outcome
         'pass'
     """
-    asked: list[Target] = []
-    for target in _flat(targets):
-        if isinstance(target, Target):
-            asked.append(target)
-        elif not isinstance(target, str | Path):
-            raise UsageError(
-                f"found a target of type {type(target).__name__}",
-                expected='text such as "ap >= 0.5"',
-                hint="The report comes first: rankjury.gate(report, targets)." if isinstance(target, Report) else None,
-            )
-        elif isinstance(target, Path) or target.endswith(".toml"):
-            asked += parse_targets(Source.open(target).text(), str(target)).targets
-        else:
-            asked.append(parse_target(target))
-    checked = _report(report)
+    asked, checked = read_targets(targets).targets, _report(report)
     is_file = isinstance(baseline, str | Path) and baseline not in checked.systems
     if is_file and looks_like_baseline(str(baseline)):
         renew = f"rankjury.write_baseline(report, {str(baseline)!r})"
@@ -349,14 +335,6 @@ def gate(
     else:
         other = _report(baseline)
     return check_targets(asked, checked, other, strict=strict, lenient=lenient)
-
-
-def _flat(targets: Iterable[Any]) -> Iterator[Any]:
-    for target in targets:
-        if isinstance(target, list | tuple | set):
-            yield from target
-        else:
-            yield target
 
 
 def _gold(data: Any) -> Gold:

@@ -1,13 +1,16 @@
 """Targets of a gate: limits such as ``ndcg@10 >= 0.85`` or ``recall@100 drop <= 0.005``, read from text or TOML."""
 
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from math import isfinite
+from os.path import exists
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from rankjury.core.validation import FiniteFloat, Record, check_arguments
 from rankjury.errors import UnknownName, UsageError, parse_toml, shorten
+from rankjury.io.source import Source
 
 Outcome = Literal["pass", "fail", "unsure"]
 Sign = Literal[">=", "<=", ">", "<"]
@@ -122,6 +125,42 @@ class Targets:
     @property
     def relative(self) -> bool:
         return any(target.relative for target in self.targets)
+
+
+def read_targets(given: Iterable[Any]) -> Targets:
+    """Return targets given in Python as one value.
+
+    Args:
+        given: Targets as texts or values, paths of files, or lists of these. A file names its baseline relative to
+            itself.
+
+    Raises:
+        UsageError: A target cannot be read, or is of another type.
+    """
+    found = Targets(())
+    for target in given:
+        if isinstance(target, list | tuple | set):
+            more = read_targets(target)
+        elif isinstance(target, Target):
+            more = Targets((target,))
+        elif not isinstance(target, str | Path):
+            is_report = type(target).__name__ == "Report"
+            hint = "The report comes first: rankjury.gate(report, targets)." if is_report else None
+            found_type = f"found a target of type {type(target).__name__}"
+            raise UsageError(found_type, expected='text such as "ap >= 0.5"', hint=hint)
+        elif isinstance(target, Path) or target.endswith(".toml"):
+            more = parse_targets(Source.open(target).text(), str(target))
+            beside = Path(target).parent / (more.baseline or "")
+            more = replace(more, baseline=str(beside) if more.baseline and exists(beside) else more.baseline)
+        else:
+            more = Targets((parse_target(target),))
+        found = Targets(
+            (*found.targets, *more.targets),
+            found.baseline or more.baseline,
+            (*found.slices, *more.slices),
+            (*found.item_slices, *more.item_slices),
+        )
+    return found
 
 
 def parse_targets(text: str, where: str) -> Targets:
