@@ -181,6 +181,13 @@ def test_the_sample(rankjury: Rankjury) -> None:
     assert all(figures["exact"]["recall"] < one["recall"] for name, one in figures.items() if name != "exact")
 
 
+@pytest.mark.parametrize("asked", [["bus"], ["--check", "queries.jsonl"]])
+def test_synonyms_are_suggested_only_where_none_are_given(rankjury: Rankjury, asked: list[str]) -> None:
+    options = [*asked, *GIVEN, "--method", "exact"]
+    assert "--synonyms" in done(rankjury("keywords", *options)).err
+    assert "--synonyms" not in done(rankjury("keywords", *options, "--synonyms", "synonyms.toml")).err
+
+
 def test_synonyms_of_other_data_are_noted(rankjury: Rankjury) -> None:
     put("synonyms.toml", '[synonyms]\nzeppelin = ["airship"]\n')
     options = [*GIVEN, "--method", "exact", "--method", "embedding", "--synonyms", "synonyms.toml"]

@@ -187,7 +187,8 @@ def _map(
     else:
         _print_brief(mapped)
     sys.stdout.flush()
-    say("Next: --synonyms teaches it your words · --check measures it on texts whose keywords you know")
+    lacking = "" if any(setting.synonyms for setting in settings) else "--synonyms adds your words · "
+    say(f"Next: {lacking}--check measures it on texts whose keywords you know")
 
 
 def _check(
@@ -219,7 +220,8 @@ def _check(
         return
     _print_quality(measured)
     sys.stdout.flush()
-    say(f"Measured on the {len(texts):,} texts of {path}. Next: --synonyms teaches it your words")
+    next_step = "" if any(setting.synonyms for setting in settings) else " Next: --synonyms adds your words"
+    say(f"Measured on the {len(texts):,} texts of {path}.{next_step}")
 
 
 def _print_json(vocabulary: "Vocabulary", content: dict[str, Any]) -> None:
