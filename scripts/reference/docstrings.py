@@ -104,33 +104,36 @@ def signature(function: Any, name: str, *, drop_first: bool = False) -> list[str
     """Return the lines of a signature, with the types as the source has them."""
     function = inspect.unwrap(function)
     node, names = _definition(function), function.__globals__
-    defaults = {key: parameter.default for key, parameter in inspect.signature(function).parameters.items()}
+    parameters = inspect.signature(function).parameters
+    shown = {key: default_text(parameters[key].default, written) for key, written in _defaults(node.args).items()}
     result = f" -> {_annotation(node.returns, names)}" if node.returns else ""
-    return call_lines(name, _parameters(node.args, defaults, names, drop_first=drop_first), result)
+    return call_lines(name, _parameters(node.args, shown, names, drop_first=drop_first), result)
 
 
 def declared_constructor(cls: type[Any], name: str) -> list[str] | None:
     """Return the lines of the constructor that a class declares for type checkers; None if it declares none."""
     for node in ast.walk(_class_node(cls)):
         if isinstance(node, ast.FunctionDef) and node.name == "__init__":
-            first = len(node.args.args) - len(node.args.defaults)
-            values = [ast.literal_eval(default) for default in node.args.defaults]
-            defaults = {argument.arg: inspect.Parameter.empty for argument in node.args.args[:first]}
-            defaults |= {argument.arg: value for argument, value in zip(node.args.args[first:], values, strict=True)}
-            return call_lines(
-                name, _parameters(node.args, defaults, vars(sys.modules[cls.__module__]), drop_first=True)
-            )
+            shown = {key: ast.unparse(written).replace("'", '"') for key, written in _defaults(node.args).items()}
+            return call_lines(name, _parameters(node.args, shown, vars(sys.modules[cls.__module__]), drop_first=True))
     return None
 
 
+def _defaults(arguments: ast.arguments) -> dict[str, ast.expr]:
+    """Return the defaults as they are written, by parameter."""
+    positional = [*arguments.posonlyargs, *arguments.args]
+    first = len(positional) - len(arguments.defaults)
+    pairs = [*zip(positional[first:], arguments.defaults, strict=True)]
+    pairs += [(key, value) for key, value in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True) if value]
+    return {argument.arg: default for argument, default in pairs}
+
+
 def _parameters(
-    arguments: ast.arguments, defaults: Mapping[str, Any], names: Mapping[str, Any], *, drop_first: bool
+    arguments: ast.arguments, defaults: Mapping[str, str], names: Mapping[str, Any], *, drop_first: bool
 ) -> list[str]:
     def shown(argument: ast.arg) -> str:
         kind = f": {_annotation(argument.annotation, names)}" if argument.annotation else ""
-        default = defaults.get(argument.arg, inspect.Parameter.empty)
-        given = "" if default is inspect.Parameter.empty else f" = {default_text(default)}"
-        return f"{argument.arg}{kind}{given}"
+        return f"{argument.arg}{kind}" + (f" = {defaults[argument.arg]}" if argument.arg in defaults else "")
 
     parts = [shown(argument) for argument in [*arguments.posonlyargs, *arguments.args][int(drop_first) :]]
     if arguments.vararg:
@@ -161,18 +164,20 @@ def _definition(function: Any) -> ast.FunctionDef:
     return next(node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef))
 
 
-def default_text(default: Any) -> str:
-    """Return a default as Python writes it; a class with its own defaults as a call."""
+def default_text(default: Any, written: ast.expr | None = None) -> str:
+    """Return a default as Python writes it; an object by its public name, or as a call of its class."""
     if default is None or isinstance(default, str | int | float | tuple):
         return repr(default).replace("'", '"')
-    if callable(default) and hasattr(default, "__name__"):
-        return str(default.__name__)
+    if isinstance(written, ast.Name) and not written.id.startswith("_"):
+        return written.id
     return f"{type(default).__name__}()"
 
 
 def _annotation(node: ast.expr | None, names: Mapping[str, Any]) -> str:
     """Return a type as it is written; names of ``Literal`` and ``Annotated`` types by what they stand for."""
-    return "" if node is None else ast.unparse(_Spelled(names).visit(ast.parse(ast.unparse(node), mode="eval").body))
+    if node is None:
+        return ""
+    return ast.unparse(_Spelled(names).visit(ast.parse(ast.unparse(node), mode="eval").body)).replace("'", '"')
 
 
 class _Spelled(ast.NodeTransformer):

@@ -11,7 +11,9 @@ from typing import Any
 import rankjury
 from rankjury import errors
 from rankjury.errors import RankjuryError
+from rankjury.evaluation.report import Report
 from reference.docstrings import (
+    ClassField,
     call_lines,
     class_fields,
     declared_constructor,
@@ -23,10 +25,11 @@ from reference.docstrings import (
     sections,
 )
 from reference.markdown import anchor, code, codes, fence, joined, page, sentence, table, text
+from reference.schemas import MEANINGS
 
 GROUPS = {
     "Evaluate and compare": ("evaluate", "compare", "evaluate_files", "evaluate_arrays"),
-    "Gate and drift": ("gate", "write_baseline", "drift_between"),
+    "Gate and drift": ("gate", "assert_ranking", "write_baseline", "drift_between"),
     "Data": ("as_gold", "as_ranking", "ordered_gold", "read_gold", "read_run"),
     "Vectors and fusion": ("read_vectors", "rank_vectors", "fuse", "agree", "try_index"),
     "Keywords and labels": ("read_annotations", "keyword_gold", "map_texts", "read_catalogue", "label"),
@@ -38,6 +41,8 @@ GROUPS = {
 """Public names by task. Names that are in no group are listed under the last heading."""
 _LAST = "Other"
 _SPECIAL = ("__version__",)
+_SHARED = ("Record", "Section", "MappingSection", "ReadOnlyArrays", "prepare")
+"""Base classes and methods that are for authors of extensions."""
 MADE_BY_USERS = ("Fusion", "Measure", "Resampling", "Vectors")
 """Classes whose constructor users call; the others are made by functions."""
 
@@ -103,7 +108,8 @@ def _class(title: str, cls: type[Any]) -> list[str]:
     name = title.rpartition(".")[2]
     doc = parse(inspect.getdoc(cls))
     made = [fence("py", _constructor(title, cls))] if name in MADE_BY_USERS else []
-    rows = [] if name in MADE_BY_USERS else [[code(f.name), code(f.kind), _about(f.about)] for f in class_fields(cls)]
+    declared = () if name in MADE_BY_USERS else class_fields(cls)
+    rows = [[code(field.name), code(field.kind), _about(field.about) or _in_json(cls, field)] for field in declared]
     rows += [[code(key), code(kind), _about(about)] for key, kind, about in _properties(cls)]
     table_of_fields = table(["attribute", "type", "meaning"], rows) if rows else []
     methods = [
@@ -111,6 +117,11 @@ def _class(title: str, cls: type[Any]) -> list[str]:
         for key, method, takes_self in _methods(cls)
     ]
     return joined([*made, paragraphs(doc.text), *sections(doc), table_of_fields, *methods])
+
+
+def _in_json(cls: type[Any], field: ClassField) -> str:
+    """Return what a field of a report is, as the page of JSON forms has it."""
+    return MEANINGS["ReportForm"].get(field.name, "").replace("(#", "(schemas.md#") if cls is Report else ""
 
 
 def _about(doc: str) -> str:
@@ -135,14 +146,21 @@ def _constructor(title: str, cls: type[Any]) -> list[str]:
 
 def _properties(cls: type[Any]) -> Iterator[tuple[str, str, str]]:
     """Yield the documented properties: name, type, meaning."""
-    for key, value in vars(cls).items():
+    for key, value in _attributes(cls).items():
         function = value.func if isinstance(value, cached_property) else getattr(value, "fget", None)
         if not key.startswith("_") and function is not None and inspect.getdoc(value):
             yield key, result_type(function), parse(inspect.getdoc(value)).text.split("\n\n")[0]
 
 
+def _attributes(cls: type[Any]) -> dict[str, Any]:
+    """Return the attributes of a class and of its bases, without those that all records and sections have."""
+    bases = [base for base in cls.__mro__ if base.__module__.startswith("rankjury.") and base.__name__ not in _SHARED]
+    return {key: value for base in reversed(bases) for key, value in vars(base).items() if key not in _SHARED}
+
+
 def _methods(cls: type[Any]) -> Iterator[tuple[str, Any, bool]]:
-    for key, value in vars(cls).items():
+    """Yield the methods: name, function, whether it takes the instance or the class."""
+    for key, value in _attributes(cls).items():
         function = value.__func__ if isinstance(value, classmethod | staticmethod) else value
         if not key.startswith("_") and inspect.isfunction(function):
             yield key, function, not isinstance(value, staticmethod)
@@ -160,7 +178,7 @@ def _returned(groups: Mapping[str, Sequence[tuple[str, Any]]]) -> list[str]:
     blocks = []
     for cls, titles in makers.items():
         about = f"{sentence(_first_paragraph(cls))} Returned by {codes(titles)}."
-        rows = [[code(field.name), code(field.kind), _about(field.about)] for field in class_fields(cls)]
+        rows = [[code(field.name), code(field.kind), _about(field.about)] for field in _fields(cls)]
         rows += [[code(key), code(kind), _about(doc)] for key, kind, doc in _properties(cls)]
         rows += [
             [code(f"{key}()"), code(result_type(method)), _about((inspect.getdoc(method) or "").partition("\n\n")[0])]
@@ -170,6 +188,12 @@ def _returned(groups: Mapping[str, Sequence[tuple[str, Any]]]) -> list[str]:
     return joined(
         [["## Returned values"], ["Classes that only functions make; import them for type annotations."], *blocks]
     )
+
+
+def _fields(cls: type[Any]) -> list[ClassField]:
+    """Return the fields of a dataclass and of its bases."""
+    declared = {base: class_fields(base) for base in reversed(cls.__mro__) if is_dataclass(base)}
+    return list({field.name: field for found in declared.values() for field in found}.values())
 
 
 def _result_classes(function: Any) -> Iterator[type[Any]]:

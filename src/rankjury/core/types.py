@@ -148,9 +148,13 @@ class Gold(ReadOnlyArrays):
     """
 
     queries: pl.Series
+    """Ids of the queries."""
     starts: Ints
+    """Where the rows of each query begin: those of the i-th are ``starts[i]`` to ``starts[i + 1]``."""
     items: pl.Series
+    """Id of the item of each row."""
     grades: Floats
+    """Grade of each row."""
     relevant_from: float | None = None
     """Lowest relevant grade; None: any grade above zero."""
     ordered: bool = False
@@ -162,6 +166,7 @@ class Gold(ReadOnlyArrays):
     lookup: Callable[["Ranking"], "Gold"] | None = field(default=None, repr=False)
     """Creates the gold for one ranking, if there are too many items to list; until then none is listed."""
     source: str = "gold"
+    """Its name in messages and reports."""
     highest_of_whole: float | None = None
     """Highest grade of the complete gold, if this is a part of one; else None."""
 
@@ -238,10 +243,15 @@ class Ranking(ReadOnlyArrays):
     """
 
     queries: pl.Series
+    """Ids of the queries."""
     starts: Ints
+    """Where the rows of each query begin: those of the i-th are ``starts[i]`` to ``starts[i + 1]``."""
     items: pl.Series
+    """Id of the item of each row."""
     scores: Floats | None
+    """Score of each row; higher is better."""
     source: str = "ranking"
+    """Its name in messages and reports."""
     seconds: Floats | None = None
     """Search time of each query, if measured."""
     notes: tuple[str, ...] = ()

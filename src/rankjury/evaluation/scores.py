@@ -56,13 +56,19 @@ class Scores:
     """
 
     queries: pl.Series
+    """Ids of the queries."""
     labels: tuple[str, ...]
+    """The measures as they were asked for."""
     conventions: tuple[str, ...]
     """The spelling of each measure under which it was computed, as far as it differs from rankjury's defaults."""
     aggregates: tuple[Aggregate, ...]
+    """How the value of each measure is made of those of the queries: ``mean``, ``sum`` or ``geometric``."""
     values: Floats
+    """Queries × measures."""
     warnings: tuple[ReportWarning, ...] = ()
+    """What a reader should be warned of."""
     source: str = "ranking"
+    """The name of the ranking."""
     lower_is_better: frozenset[str] = frozenset()
     """Labels of the measures of which less is better."""
     whole: Mapping[str, float] = field(default_factory=dict)
