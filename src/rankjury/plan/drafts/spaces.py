@@ -69,13 +69,13 @@ def _draft_spaces(found: FolderContents, notes: DraftNotes) -> list[str]:
             notes.assumed.append(f"{name} is compared with the lists {overall}: no name tells which of {others}")
         lines += ['# metric = "cosine"        # or ip, l2'] if name == next(iter(spaces)) else []
     if len(spaces) > 1:
-        notes.assumed.append("the spaces are fused with equal weights: rankjury tune finds better ones")
+        notes.assumed.append("the spaces are fused with equal weights: rankjury tune tries others")
         weights = ", ".join(f"{toml_key(name)} = 1" for name in spaces)
         lines += [
             *system_lines("combined", kind="fusion"),
             f"of = [{', '.join(map(toml_string, spaces))}]",
             'method = "rrf"             # weight / (c + rank), added up',
-            f"weights = {{ {weights} }}   # set yours; rankjury tune finds better ones",
+            f"weights = {{ {weights} }}   # set yours; rankjury tune tries others",
             "c = 60",
             "# depth = 50               # only so many of each list count",
             _gold_line(overall, aspects),
