@@ -40,7 +40,7 @@ def foreign_files(wheel: Path, sdist: Path) -> list[str]:
         names = [name for name in archive.namelist() if not re.match(r"rankjury(/|-[\d.]+\w*\.dist-info/)", name)]
     with tarfile.open(sdist) as archive:
         inside = [member.name.partition("/")[2] for member in archive.getmembers() if member.isfile()]
-    kept = r"src/rankjury/|(README\.md|CHANGELOG\.md|LICENSE|pyproject\.toml|PKG-INFO|\.gitignore)$"
+    kept = r"src/rankjury/|(README\.md|CHANGELOG\.md|LICENSE|hatch_build\.py|pyproject\.toml|PKG-INFO|\.gitignore)$"
     names += [name for name in inside if not re.match(kept, name)]
     return [f"does not belong into a package: {name}" for name in names]
 
@@ -51,9 +51,7 @@ def broken_links(wheel: Path) -> list[str]:
         (name,) = (name for name in archive.namelist() if name.endswith(".dist-info/METADATA"))
         text = str(message_from_bytes(archive.read(name)).get_payload(decode=True), "utf-8")
     links = _LINK.findall(_FENCE.sub("", text))
-    return [
-        f"README.md: the link {link} is relative; PyPI shows no such file. Begin it with https://" for link in links
-    ]
+    return [f"README.md: the link {link} is relative; PyPI shows no such file" for link in links]
 
 
 if __name__ == "__main__":

@@ -32,14 +32,18 @@ def wheel(packages: tuple[Path, Path]) -> ZipFile:
     return ZipFile(packages[0])
 
 
-@pytest.fixture(scope="module")
-def check_dist() -> ModuleType:
-    """The script of ``make dist``."""
-    spec = importlib.util.spec_from_file_location("check_dist", ROOT / "scripts" / "check_dist.py")
+def load(path: Path) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(path.stem, path)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
+
+
+@pytest.fixture(scope="module")
+def check_dist() -> ModuleType:
+    """The script of ``make dist``."""
+    return load(ROOT / "scripts" / "check_dist.py")
 
 
 def metadata_of(wheel: ZipFile) -> Message:
@@ -59,7 +63,9 @@ def test_the_packages_have_nothing_else(packages: tuple[Path, Path], check_dist:
     assert check_dist.foreign_files(*packages) == []
     with tarfile.open(packages[1]) as archive:
         names = set(archive.getnames())
-    assert {f"{NAME}/{file}" for file in ("pyproject.toml", "README.md", "LICENSE", "CHANGELOG.md")} <= names
+    assert {
+        f"{NAME}/{file}" for file in ("pyproject.toml", "hatch_build.py", "README.md", "LICENSE", "CHANGELOG.md")
+    } <= names
     assert f"{NAME}/src/rankjury/plan/samples/helpdesk/qrels.trec" in names
     assert all(path.stat().st_size < check_dist.LARGEST for path in packages)
 
@@ -78,6 +84,25 @@ def test_the_script_names_files_and_links_that_do_not_belong(tmp_path: Path, che
     assert [line.rpartition(" ")[2] for line in found] == ["tests/a.py", "benchmarks/a.py"]
     links = check_dist.broken_links(tmp_path / "a.whl")
     assert len(links) == 2 and "docs/a.md" in links[0] and "d.png" in links[1]
+
+
+def test_the_readme_of_the_packages_has_no_relative_links(packages: tuple[Path, Path], check_dist: ModuleType) -> None:
+    assert check_dist.broken_links(packages[0]) == []
+    with ZipFile(packages[0]) as wheel:
+        assert "# rankjury" in wheel.read(f"{NAME}.dist-info/METADATA").decode()
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        (None, "a [b](https://x.y/z) [c](#d)  `e`"),
+        ("https://x.y/r", "[a](https://x.y/r/blob/v1.0/docs/a.md) [b](https://x.y/z) [c](#d) "
+         "![p](https://x.y/r/raw/v1.0/p.png) `e`"),
+    ],
+)  # fmt: skip
+def test_relative_links_lead_to_the_files_of_the_release(source: str | None, expected: str) -> None:
+    text = "[a](docs/a.md) [b](https://x.y/z) [c](#d) ![p](p.png) `e`\n```\n[f](f)\n```"
+    assert load(ROOT / "hatch_build.py").absolute_links(text, source, "1.0") == f"{expected}\n```\n[f](f)\n```"
 
 
 def test_the_metadata_and_the_entry_point_are_complete(wheel: ZipFile) -> None:
