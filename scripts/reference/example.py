@@ -69,11 +69,11 @@ class Example:
         return Evaluation.match(gold, ranking, background=self.background)
 
     def value(self, measure: Measure) -> tuple[str, str]:
-        """Return the value of the measure over all queries, and those of each query; or the error."""
+        """Return the value of the measure over all queries, and those of each query; of an error, its text."""
         try:
             values = self.evaluation.values(measure)
         except RankjuryError as error:
-            return f"error: {text(error.found)}", ""
+            return "error", text(error.found)
         estimate = summarise(values, measure.metric.aggregate)
         single = zip(self.evaluation.queries.to_list(), values.tolist(), strict=True)
         each = ", ".join(f"{code(query)} {_number(value)}" for query, value in single)

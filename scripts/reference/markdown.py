@@ -44,7 +44,9 @@ def text(source: str) -> str:
 
 
 def _escaped(part: str) -> str:
-    plain = re.sub(r"&(?=#|\w+;)", "&amp;", part).replace("<", "&lt;").replace("{", "&#123;").replace("}", "&#125;")
+    plain = re.sub(r"&(?=#|\w+;)", "&amp;", part).replace("<", "&lt;")
+    # Braces behind a code span or at the end of a cell would be attributes of it.
+    plain = re.sub(r"^\{", "&#123;", re.sub(r"\}$", "&#125;", plain))
     return _SPECIAL.sub(r"\\\g<0>", plain)
 
 

@@ -234,9 +234,8 @@ def _conventions(metric: Metric, example: Example) -> list[str]:
             if dialect.name in tools:
                 groups.setdefault(resolve(own, dialect.name).measure, []).append(dialect.name)
         same.append(", ".join(map(_tool_link, groups.pop(own, []))))
-        rows = [[", ".join(map(_tool_link, names)), code(m), example.value(m)[0]] for m, names in groups.items()]
-        tables.append(rows)
-    value, each = example.value(own)
+        tables.append([_way(", ".join(map(_tool_link, names)), m, example) for m, names in groups.items()])
+    each = example.value(own)[1]
     theirs, others = tables
     lead = ["Each row has the value on the example below. The first row has rankjury's own conventions."]
     if same[0]:
@@ -247,19 +246,25 @@ def _conventions(metric: Metric, example: Example) -> list[str]:
         "The other dialects have no name of their own for this measure; `--dialect` gives it their common conventions."
         + (f" Unchanged: {same[1]}." if same[1] else "")
     ]
-    header = ["tool", "measure", "value"]
+    header = ["tool", "value", "measure"]
     return joined(
         [
             ["## Who computes it otherwise"],
             lead,
-            table(header, [["rankjury", code(own), value], *theirs], numbers=[2]),
+            table(header, [_way("rankjury", own, example), *theirs], numbers=[1]),
             further if others else [],
-            table(header, others, numbers=[2]) if others else [],
+            table(header, others, numbers=[1]) if others else [],
             ["## Example"],
             example.shown,
             [f"By {'user' if metric.of_lists else 'query'}, as {code(own)}: {each}."],
         ]
     )
+
+
+def _way(tools: str, measure: Measure, example: Example) -> list[str]:
+    """Return a row: tools, the value of the example, and the measure as they compute it."""
+    value, about = example.value(measure)
+    return [tools, value, code(measure) + (f": {about}" if value == "error" else "")]
 
 
 def _tools(metric: Metric) -> set[str]:

@@ -107,13 +107,13 @@ def _about(value: Mapping[str, Any], definitions: Mapping[str, Any]) -> str:
     return shown if shown.endswith((".", "…")) or not shown else f"{shown}."
 
 
-def _default(value: Mapping[str, Any]) -> str:
-    default = value.get("default")
+def _default(schema: Mapping[str, Any]) -> str:
+    default = schema.get("default")
     if default is None or default in ([], {}):
         return ""
     if isinstance(default, dict):
         return "its defaults"
-    return code(dumps(default, ensure_ascii=False))
+    return codes(dumps(value, ensure_ascii=False) for value in (default if isinstance(default, list) else [default]))
 
 
 def _type(value: Mapping[str, Any]) -> str:
@@ -139,7 +139,10 @@ def _type(value: Mapping[str, Any]) -> str:
             return f"list of {_plural(_type(value['items']))}"
         case "object":
             inner = value.get("additionalProperties")
-            return f"table of {_plural(_type(inner))} by name" if isinstance(inner, dict) else "table"
+            if not isinstance(inner, dict):
+                return "table"
+            kind = _type(inner)
+            return f"table; by name: {kind}" if " or " in kind else f"table of {_plural(kind)} by name"
         case "integer" | "number" as kind:
             return " ".join([{"integer": "whole number", "number": "number"}[kind], *_bounds(value)])
         case "string":
