@@ -45,8 +45,7 @@ def text(source: str) -> str:
 
 def _escaped(part: str) -> str:
     plain = re.sub(r"&(?=#|\w+;)", "&amp;", part).replace("<", "&lt;")
-    # Braces behind a code span or at the end of a cell would be attributes of it.
-    plain = re.sub(r"^\{", "&#123;", re.sub(r"\}$", "&#125;", plain))
+    plain = re.sub(r"^\{", "&#123;", plain)  # behind a code span it would begin attributes of that
     return _SPECIAL.sub(r"\\\g<0>", plain)
 
 
@@ -68,7 +67,9 @@ def table(header: Sequence[str], rows: Iterable[Sequence[str]], numbers: Iterabl
     right = set(numbers)
     ruler = ["--:" if place in right else ":--" for place in range(len(header))]
     cells = ([" ".join(cell.split()) for cell in row] for row in (header, ruler, *rows))
-    return [f"|{'|'.join(f' {cell} ' if cell else ' ' for cell in row)}|" for row in cells]
+    # A brace at the end of a cell would end attributes of it.
+    shown = ([re.sub(r"\}$", "&#125;", cell) for cell in row] for row in cells)
+    return [f"|{'|'.join(f' {cell} ' if cell else ' ' for cell in row)}|" for row in shown]
 
 
 def fence(language: str, lines: Iterable[str]) -> list[str]:

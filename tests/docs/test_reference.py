@@ -12,6 +12,7 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+import typer
 import typer.main
 
 import rankjury
@@ -85,7 +86,8 @@ def test_every_option_of_every_command_is_on_the_page() -> None:
     sections = re.split(r"^### ", PAGES["commands.md"], flags=re.MULTILINE)
     by_command = {section.partition("\n")[0].removeprefix("rankjury "): section for section in sections}
     for name, command in COMMANDS.items():
-        options = {spelling for param in command.params for spelling in param.opts if spelling.startswith("--")}
+        params = command.get_params(typer.Context(command))
+        options = {spelling for param in params for spelling in param.opts if spelling.startswith("--")}
         assert not {option for option in options - {"--help"} if option not in by_command[name]}, name
 
 
