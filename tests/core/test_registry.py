@@ -1,5 +1,6 @@
 """Doors: own entries load on use, plug-ins only on a miss, unknown names are answered with the nearest."""
 
+import subprocess
 import sys
 from importlib.metadata import EntryPoint
 from types import ModuleType
@@ -63,3 +64,20 @@ def test_a_name_is_given_once(registry: Registry[int]) -> None:
     registry.add("mine", 5)
     with pytest.raises(UsageError, match="registered twice"):
         registry.register("mine")(6)
+
+
+def test_engines_are_listed_by_module_whichever_was_imported_first() -> None:
+    """Their registry is a subclass in one of their own modules, which is not the one that registers."""
+    program = "import sys; from importlib import import_module; import_module(sys.argv[1]); " + (
+        "from rankjury.retrieval.engines.base import ENGINES; print(*ENGINES.names())"
+    )
+    listed = {
+        subprocess.run(
+            [sys.executable, "-c", program, f"rankjury.retrieval.engines.{first}"],
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for first in ("base", "usearch")
+    }
+    assert len(listed) == 1, listed

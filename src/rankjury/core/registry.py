@@ -40,7 +40,10 @@ class Registry(Generic[Entry]):
         if name in self._entries:
             raise UsageError(f"{self.kind} {name!r} is registered twice", hint="Choose another name for the plug-in's.")
         frame = sys._getframe(1)
-        while frame.f_back is not None and not frame.f_globals.get("__name__", "").startswith(self._prefixes):
+        while frame.f_back is not None and (
+            frame.f_locals.get("self") is self  # a subclass, whose own module is not the one that registers
+            or not frame.f_globals.get("__name__", "").startswith(self._prefixes)
+        ):
             frame = frame.f_back
         module = frame.f_globals.get("__name__", "")
         self._modules[name] = module if module.startswith(self._prefixes) else ""
