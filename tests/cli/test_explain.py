@@ -145,7 +145,7 @@ def test_the_table(rankjury: Rankjury) -> None:
     by_tool = {line.split()[0]: line.split() for line in outcome.out.splitlines() if line.strip()}
     assert by_tool["tool"] == ["tool", "ndcg@10", "differs", "by", "n", "because", "of"]
     assert by_tool["rankjury"][2:] == ["=", "1", "–"]
-    assert by_tool["opensearch"][2:] == ["-0.0630", "1", "gain=exp"]
+    assert by_tool["opensearch"][2:] == ["−0.0630", "1", "gain=exp"]
     assert "No difference here: " in outcome.out and "ties=order" in outcome.out.rpartition("No difference here")[2]
     assert outcome.err.startswith("Next: ")
     assert rankjury("explain", "g.qrels", "r.trec", "-q").err == ""

@@ -94,6 +94,7 @@ def _cells(row: "ExplainedValue") -> list[str]:
         difference = "≠" if row.differs else "="
     else:
         difference = f"{row.difference:+.4f}" if abs(row.difference) >= 0.00005 else f"{row.difference:+.1e}"
+        difference = difference.replace("-", "−")
     return ["–" if isnan(row.mean) else f"{row.mean:.4f}", difference, f"{row.n:,}"]
 
 

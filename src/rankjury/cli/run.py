@@ -154,7 +154,9 @@ def run_and_print(
         say(f"The same plan and inputs as {earlier}: {found}")
     if next_step is not None and not as_json:
         reports = [path for path, writer in result.written.items() if writer.is_report]
-        if reports:
+        if gate is not None and result.record is not None:
+            default = "Next: rankjury show latest, rankjury history, or rankjury view"
+        elif reports:
             default = f"Next: decide with rankjury gate targets.toml {reports[0]}"
         elif result.record is not None:
             default = "Next: rankjury show latest, rankjury history, or decide with rankjury gate targets.toml latest"

@@ -21,6 +21,7 @@ from rankjury.evaluation.sections import QUERIES, ReportWarning, with_unit
 from rankjury.evaluation.slices import NO_ITEM_GROUPS, ItemGroups, SliceTable
 from rankjury.evaluation.slices.stats import Crossings, Slice, SliceGroups
 from rankjury.measures.dialects import NamedMeasure
+from rankjury.stats.comparison import FEW_DIFFERENCES
 from rankjury.stats.estimates import FEW_QUERIES
 from rankjury.stats.resampling import Resampling
 
@@ -28,7 +29,6 @@ Rankings = Mapping[str, Ranking | RandomRanking] | Iterable[tuple[str, Ranking |
 """Systems by name; or one after the other, so that only one ranking needs to be in memory."""
 
 _CHANGES_KEPT = 10
-_FEW_DIFFERENCES = 10
 
 
 @dataclass(frozen=True, eq=False)
@@ -292,10 +292,10 @@ def interval_warnings(
         text = f"{slices_have} fewer than {FEW_QUERIES} {{queries}}: rough intervals there; merge or enlarge them"
         yield ReportWarning(text, code="small-slices", count=small)
     over_queries = [row for row in report.comparisons if row.n >= FEW_QUERIES and not row.whole]
-    thin = [row for row in over_queries if 0 < row.better + row.worse < _FEW_DIFFERENCES]
+    thin = [row for row in over_queries if 0 < row.better + row.worse < FEW_DIFFERENCES]
     if thin:
         names = ", ".join(f"{row.measure} of {row.system}" for row in thin[:2]) + (" …" if len(thin) > 2 else "")
-        text = f"fewer than {_FEW_DIFFERENCES} {{queries}} differ in {names}: the interval of the difference is rough; "
+        text = f"fewer than {FEW_DIFFERENCES} {{queries}} differ in {names}: the interval of the difference is rough; "
         text += "look at these queries, or add more"
         yield ReportWarning(text, code="few-differences", count=len(thin))
     tests = sum(row.tested for row in report.comparisons)

@@ -32,6 +32,9 @@ from rankjury.stats.significance import (
 )
 from rankjury.stats.sums import Extent, FixedPoint, central_products, exact_products, mean_and_std, to_fixed
 
+FEW_DIFFERENCES = 10
+"""With fewer queries that differ, the spread of the differences is hardly known."""
+
 
 @dataclass(frozen=True)
 class Comparison(Record):

@@ -2,7 +2,7 @@
 
 A column of scores becomes whole numbers of at most 36 bits, on a scale that is a power of two. They are stored as
 floats, so that sums are matrix products; a block of them adds up to less than 2^53 and so without rounding, and blocks
-are added as 64-bit integers. Up to 2^25 queries are supported.
+are added as 64-bit integers. Up to 2^27 queries are supported.
 """
 
 from dataclasses import astuple, dataclass, fields

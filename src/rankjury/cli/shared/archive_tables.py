@@ -221,7 +221,7 @@ def print_run(run: ArchivedRun, *, is_baseline: bool) -> None:
         if name != Gate.name and (block.own_tables or (block.lines and not block.core_tables)):
             print()
             print_block(replace(block, tables=block.own_tables))
-    for title, lines in (("Warnings", report.warning_lines), ("Made of", list(_made_of(run)))):
+    for title, lines in (("Warnings", report.warning_lines), ("Provenance", list(_made_of(run)))):
         if lines:
             print(f"\n{title}")
             for line in lines:

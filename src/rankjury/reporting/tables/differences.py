@@ -15,7 +15,7 @@ from rankjury.evaluation.slices.stats import Gap, Slice
 from rankjury.evaluation.summary import contradicts_interval, main_system
 from rankjury.measures.measure import LEGEND
 from rankjury.reporting.tables import CellStyle, TableCell, TableColumn, TextTable, cut_name, idle_systems, make_table
-from rankjury.stats.comparison import Comparison
+from rankjury.stats.comparison import FEW_DIFFERENCES, Comparison
 from rankjury.stats.estimates import Estimate
 from rankjury.stats.formatting import (
     NO_VALUE,
@@ -201,12 +201,16 @@ def format_tally(comparison: Comparison) -> str:
 
 
 def power_lines(report: Report) -> Iterator[str]:
-    """Return how many queries would show the difference of interest in the first measure, in one line at most."""
+    """Return how many queries would show the difference of interest in the first measure, in one line at most.
+
+    Nothing is said where hardly any query differs: a few equal scores would make a small sample look sufficient.
+    """
     label, detect = report.labels[0], f"{report.detect:g}"
     needed = [
         (comparison.system, comparison.needed_for(report.detect, report.level))
         for comparison in report.comparisons
         if comparison.measure == label and comparison.detectable is not None
+        if comparison.whole or comparison.better + comparison.worse >= FEW_DIFFERENCES
     ]
     counts = [
         f"{'too many' if number is None else f'{number:,}'} {report.unit[1]}"

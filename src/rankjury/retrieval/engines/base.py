@@ -63,7 +63,7 @@ class Engine(ABC):
     where it needs to. A complete engine, in one file, in this package or behind the entry point ``rankjury.engines``::
 
         import numpy as np
-        from rankjury import ENGINES, Engine
+        from rankjury.retrieval.engines.base import ENGINES, Engine
 
         @ENGINES.register("dot")
         class Dot(Engine):
