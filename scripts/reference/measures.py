@@ -133,12 +133,21 @@ def _properties(metric: Metric) -> Iterator[list[str]]:
         yield ["better", "lower" if metric.lower_is_better else "higher"]
     if metric.needs_relevant:
         yield ["a query without relevant items", _EMPTY[str(_default(metric, "empty"))]]
-    missing = "undefined" if metric.of_lists and not metric.whole else _MISSING[str(_default(metric, "missing"))]
-    yield [f"a {query} missing in the run", missing]
+    yield [f"a {query} missing in the run", _missing(metric)]
     if metric.needs_places:
         yield ["needs", "a gold in order, such as ordered lists"]
     if metric.of_lists:
         yield ["needs", "the training data of a recommender"]
+
+
+def _missing(metric: Metric) -> str:
+    """Return what becomes of a query that is missing in the run."""
+    own = next((option for option in metric.options if option.name == "missing"), None)
+    if own is not None:  # its text has an explanation of each choice after the colon, that of the default first
+        return text(own.about.partition(": ")[2].partition(", ")[0])
+    if metric.of_lists and not metric.needs_relevant:
+        return "undefined, as there is no list"
+    return _MISSING[str(_default(metric, "missing"))]
 
 
 def _options(metric: Metric) -> list[str]:
@@ -235,7 +244,8 @@ def _conventions(metric: Metric, example: Example) -> list[str]:
                 groups.setdefault(resolve(own, dialect.name).measure, []).append(dialect.name)
         same.append(", ".join(map(_tool_link, groups.pop(own, []))))
         tables.append([_way(", ".join(map(_tool_link, names)), m, example) for m, names in groups.items()])
-    each = example.value(own)[1]
+    each, unit = example.value(own)[1], "user" if metric.of_lists else "query"
+    total = " Their mean is the value." if metric.whole else ""
     theirs, others = tables
     lead = ["Each row has the value on the example below. The first row has rankjury's own conventions."]
     if same[0]:
@@ -256,7 +266,7 @@ def _conventions(metric: Metric, example: Example) -> list[str]:
             table(header, others, numbers=[1]) if others else [],
             ["## Example"],
             example.shown,
-            [f"By {'user' if metric.of_lists else 'query'}, as {code(own)}: {each}."],
+            [f"{f'Contributions by {unit}' if metric.whole else f'By {unit}'}, as {code(own)}: {each}.{total}"],
         ]
     )
 

@@ -166,24 +166,3 @@ def test_generated_texts_are_plain(generated: dict[str, str]) -> None:
 
     found = [f"{name}: {match[0]}" for name, text in generated.items() for match in BANNED.finditer(text)]
     assert not found
-
-
-def test_links_within_the_reference_lead_somewhere() -> None:
-    """Links to other pages of the reference and to their headings; the site checks all others when it is built."""
-    for name, text in PAGES.items():
-        prose = re.sub(r"^```.*?^```", "", text, flags=re.DOTALL | re.MULTILINE)
-        for target in re.findall(r"\]\(([^)\s]+)\)", prose):
-            path, _, fragment = target.partition("#")
-            page = name if not path else (Path(name).parent / path).as_posix()
-            page = page.removeprefix("measures/../") if ".." in page else page
-            if "://" in target or page.startswith(".."):
-                continue
-            assert page in PAGES or page in WRITTEN_BY_HAND, f"{name}: {target}"
-            if fragment:
-                assert fragment in anchors(page), f"{name}: {target}"
-
-
-def anchors(page: str) -> set[str]:
-    lines = re.sub(r"^```.*?^```", "", PAGES[page], flags=re.DOTALL | re.MULTILINE).splitlines()
-    titles = (line.lstrip("#").strip().lower() for line in lines if line.startswith("#"))
-    return {re.sub(r"\s+", "-", re.sub(r"[^\w\s-]", "", title).strip()) for title in titles}
