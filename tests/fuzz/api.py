@@ -10,6 +10,7 @@ from __future__ import annotations
 import inspect
 import json
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from functools import cache, cached_property
 from pathlib import Path
 from random import Random
@@ -277,6 +278,27 @@ CALLS: tuple[tuple[str, dict[str, Any]], ...] = (
         },
     ),
     ("gate", {"report": "report.json", "targets": ["targets.toml"], "baseline": {"$path": "older.json"}}),
+    ("write_baseline", {"report": {"$report": _COMPARED}, "path": "out.json", "system": "new"}),
+    (
+        "assert_ranking",
+        {
+            "gold": _GOLD,
+            "ranking": _RUN,
+            "targets": ["rr >= 0.0", "ndcg@3 drop <= 1"],
+            "baseline": _OTHER,
+            "strict": False,
+            "lenient": True,
+            "dialect": "ranx",
+            "rel": 1.0,
+            "ties": "id",
+            "missing": "skip",
+            "empty": "zero",
+        },
+    ),
+    (
+        "assert_ranking",
+        {"gold": "gold.qrels", "ranking": "run.trec", "targets": "rr drop <= 1", "baseline": "baseline.json"},
+    ),
     ("as_gold", {"data": _GOLD, "relevant_from": 1.0}),
     ("as_gold", {"data": _GOLD_FRAME}),
     ("as_ranking", {"data": _OTHER}),
@@ -470,6 +492,12 @@ def _call(case: Case) -> object:
     if function is rankjury.gate:
         targets = arguments.pop("targets")
         positional = [arguments.pop("report"), *(targets if isinstance(targets, list) else [targets])]
+    if function is rankjury.assert_ranking:
+        targets = arguments.pop("targets")
+        given = [arguments.pop(name) for name in ("gold", "ranking")]
+        with suppress(AssertionError):  # a target that fails
+            _use(function(*given, *(targets if isinstance(targets, list) else [targets]), **arguments))
+        return None
     chosen = arguments.get("engine" if function is rankjury.try_index else "model")
     if isinstance(chosen, str) and chosen not in ("exact", "arrays", "popularity", "item-knn"):
         return None  # others load libraries, and servers

@@ -17,6 +17,9 @@ from time import monotonic, sleep
 import numpy as np
 import polars as pl
 
+import rankjury
+from rankjury.evaluation.baseline_file import baseline_text
+from rankjury.evaluation.compare import report_on
 from rankjury.plan.archive import RunRecorder
 from rankjury.plan.parse import read_plan
 from rankjury.plan.run import execute_plan
@@ -113,6 +116,7 @@ def files() -> Mapping[str, bytes]:
         plan = put_small(Path(folder))
         small = {path.name: path.read_bytes() for path in plan.parent.iterdir()}
         report, older = _reports(Path(folder))
+        scores = rankjury.evaluate(plan.parent / "gold.qrels", plan.parent / "old.trec", ["rr", "ndcg@3"])
     return {
         **small,
         "rankjury.toml": PLAN.encode(),
@@ -121,6 +125,7 @@ def files() -> Mapping[str, bytes]:
         "targets.toml": _TARGETS.encode(),
         "report.json": report,
         "older.json": older,
+        "baseline.json": baseline_text(report_on(scores)).encode(),
         "moved.json": json.dumps(
             drifting.report(hnsw=drifting.entry(drifting.stability(drifting.scores_of(1))), tops=_TOPS).to_json(
                 queries=True
@@ -155,6 +160,7 @@ FILES = (
         "targets.toml",
         "report.json",
         "older.json",
+        "baseline.json",
         "moved.json",
         "still.json",
         "ref.npz",

@@ -19,7 +19,9 @@ import zstandard
 
 from rankjury import scale
 from rankjury.errors import RankjuryError
-from rankjury.evaluation.api import compare
+from rankjury.evaluation.api import compare, evaluate
+from rankjury.evaluation.baseline_file import baseline_text, read_baseline
+from rankjury.evaluation.compare import report_on
 from rankjury.evaluation.report import read_report
 from rankjury.io.attributes import read_attributes, read_column
 from rankjury.io.formats import read_gold, read_run
@@ -552,6 +554,15 @@ def _report_seeds() -> list[Case]:
 
 
 register(Surface("report", _report_seeds, _mutate_any, lambda case: read_report("report.json")))
+
+
+def _baseline_seeds() -> list[Case]:
+    gold, run = {"q1": {"a": 1, "b": 2}, "q2": {"c": 0}}, {"q1": {"a": 2.5, "b": 1.5}}
+    report = report_on(evaluate(gold, run, ["ndcg@3", "rr"])).with_recorded({"ranking": {"latency_ms": 12.5}})
+    return [Case({"baseline.json": baseline_text(report).encode()}, {"read": "baseline.json"})]
+
+
+register(Surface("baseline", _baseline_seeds, _mutate_any, lambda case: read_baseline("baseline.json")))
 
 # What `init` looks at, and evaluation in blocks.
 

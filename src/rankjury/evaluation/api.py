@@ -334,7 +334,7 @@ def gate(
         other = baseline
     else:
         other = _report(baseline)
-    return check_targets(asked, checked, other, strict=strict, lenient=lenient)
+    return check_targets(asked, checked, other, strict=bool(strict), lenient=bool(lenient))
 
 
 def _gold(data: Any) -> Gold:

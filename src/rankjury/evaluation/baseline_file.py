@@ -83,6 +83,8 @@ def write_baseline(report: Report | Scores, path: str | Path, *, system: str | N
         >>> rankjury.write_baseline(scores, "baseline.json").name
         'baseline.json'
     """
+    if "\0" in str(path) or any("\ud800" <= letter <= "\udfff" for letter in str(path)):
+        raise UsageError(f"found the path {str(path)!r}", expected="the name of a file")
     content = baseline_text(report_on(report) if isinstance(report, Scores) else report, system)
     write_text(Path(path), content)
     return Path(path)

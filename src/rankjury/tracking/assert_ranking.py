@@ -88,7 +88,9 @@ def assert_ranking(
     __tracebackhide__ = True
     conventions = {"dialect": dialect, "rel": rel, "ties": ties, "missing": missing, "empty": empty}
     try:
-        gate, losses = _checked(gold, ranking, read_targets(targets), baseline, strict, lenient, conventions)
+        gate, losses = _checked(
+            gold, ranking, read_targets(targets), baseline, bool(strict), bool(lenient), conventions
+        )
     except RankjuryError as error:
         raise error.with_traceback(None) from None  # pytest shows the test instead of what is within
     if gate.exit_code:
