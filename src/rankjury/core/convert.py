@@ -220,7 +220,9 @@ def joined_hits(given: Any) -> tuple[Any, list[Any]]:
     joined: list[dict[Any, Any]] = []
     for (query, value), hits in zip(by_query, lists, strict=True):
         if hits is None:
-            found = f"query {str(query)!r} has {type(value).__name__} instead of hits"
+            failed = isinstance(value, Mapping) and "error" in value  # as Elasticsearch answers
+            what = f"the error {shorten(str(value['error']))}" if failed else type(value).__name__
+            found = f"query {str(query)!r} has {what} instead of hits"
             raise DataError(found, expected='a list such as [{"id": "a", "score": 0.9}]')
         single = ({key: cell for key, cell in hit.items() if not isinstance(cell, Mapping | list)} for hit in hits)
         joined += [{QUERY: query, **hit} for hit in single]

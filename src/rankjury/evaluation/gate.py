@@ -164,8 +164,8 @@ class Gate(Decision, Section):
         if len(self.verdicts) == 1:
             return self.verdicts[0].sentence
         outcomes: dict[Target, set[Outcome]] = {}
-        for verdict in self.verdicts:
-            outcomes.setdefault(verdict.target, set()).add(verdict.outcome)
+        for verdict in self.verdicts:  # a plan has a target for each system
+            outcomes.setdefault(replace(verdict.target, system=None), set()).add(verdict.outcome)
         many = len(outcomes)
         failed = sum("fail" in found for found in outcomes.values())
         unsure = sum("unsure" in found and "fail" not in found for found in outcomes.values())

@@ -117,7 +117,11 @@ _SHOWN_FIRST = frozenset({"no-common-items", "few-common-items", "below-chance",
 
 
 def group_warnings(
-    warnings: Iterable[ReportWarning], systems: Sequence[str], unit: tuple[str, str] = QUERIES, most: int = 5
+    warnings: Iterable[ReportWarning],
+    systems: Sequence[str],
+    unit: tuple[str, str] = QUERIES,
+    most: int = 5,
+    more: str = "--full says more",
 ) -> list[str]:
     """Return warnings as at most ``most`` lines for a terminal: one for each kind, and the routine ones in the last.
 
@@ -126,6 +130,7 @@ def group_warnings(
         systems: Its systems.
         unit: The words for a query and for queries.
         most: How many lines there are at most.
+        more: Where the reader finds all of them.
     """
     kinds: dict[str, list[ReportWarning]] = {}
     for warning in warnings:
@@ -153,7 +158,7 @@ def group_warnings(
     if left:
         parts.append(f"{left} more {'warnings' if left > 1 else 'warning'}")
     if parts:
-        lines.append(f"{'; '.join(parts)}: --full says more")
+        lines.append(f"{'; '.join(parts)}: {more}")
     return lines
 
 

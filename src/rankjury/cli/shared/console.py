@@ -279,7 +279,9 @@ def print_result(
         show_report(report, omit=omit)
     warn_of(report)
     if not report.keeps_queries and any(path.suffix == ".json" for path in outputs or ()):
-        warn(["the report has no scores of single queries, as in blocks or with very many: gates on it cannot pair them"])
+        warn(
+            ["the report has no scores of single queries, as in blocks or with very many: gates on it cannot pair them"]
+        )
     written = [*(outputs or ()), *([per_query] if per_query else ())]
     if written:
         say(f"Wrote {', '.join(map(str, written))}")

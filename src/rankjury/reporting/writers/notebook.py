@@ -12,6 +12,7 @@ from rankjury.evaluation.compare import report_on
 from rankjury.evaluation.gate import Gate
 from rankjury.evaluation.report import Report
 from rankjury.evaluation.scores import Scores
+from rankjury.evaluation.sections import group_warnings
 from rankjury.measures.measure import with_common_name
 from rankjury.reporting.sections import SectionBlock, render_sections
 from rankjury.reporting.tables import TextTable, about_line, first_labels, make_table
@@ -98,9 +99,8 @@ def report_text(report: Report) -> str:
             difference = differences.get((label, name), ("", "")) if report.baseline else ()
             rows.append([report.both_names(label), name, format_estimate(system.estimates[label]), *difference])
     answer = report.summary or [f"Report on {about_line(report)}"]
-    return "\n".join(
-        [*answer, "", *align_columns(rows, left=2), *(f"warning: {line}" for line in report.warning_groups)]
-    )
+    warnings = group_warnings(report.warnings, list(report.systems), report.unit, more="report.warning_lines has all")
+    return "\n".join([*answer, "", *align_columns(rows, left=2), *(f"warning: {line}" for line in warnings)])
 
 
 @SNIPPETS.register("scores text")
