@@ -164,12 +164,12 @@ def _baseline(
     """Return what targets on a difference compare with, as a report."""
     if isinstance(given, Report | Scores):
         return report_on(given) if isinstance(given, Scores) else given
-    path = given.path if isinstance(given, BaselineRequest) else given
+    path = _shown(given.path) if isinstance(given, BaselineRequest) else given
     if isinstance(path, str | Path):
         renew = f"rankjury.write_baseline(rankjury.evaluate(gold, ranking, {labels}), {str(path)!r})"
         renew = given.command if isinstance(given, BaselineRequest) else renew
         if not exists(path) and (isinstance(given, BaselineRequest) or str(path).endswith(".json")):
-            raise DataError("no such baseline file", where=_shown(Path(path)), hint=f"Make it: {renew}")
+            raise DataError("no such baseline file", where=str(path), hint=f"Make it: {renew}")
         if isinstance(given, BaselineRequest) or looks_like_baseline(str(path)):
             return match_baseline(read_baseline(str(path)), report, targets, renew)
         if looks_like_report(str(path)):

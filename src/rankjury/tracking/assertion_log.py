@@ -9,7 +9,7 @@ from pathlib import Path
 log: list[str] | None = None
 """Lines of the assertions of the running test; None outside of the plugin, where none are kept."""
 written: dict[Path, str] = {}
-"""Content of the baseline files that this process wrote, by path."""
+"""Content of the baseline files that this session wrote, by path."""
 
 
 @dataclass(frozen=True)

@@ -28,7 +28,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Register what collects the lines of all tests."""
+    """Begin a session: register what collects the lines of all tests."""
+    assertion_log.written.clear()
     config.pluginmanager.register(_Summary(), "rankjury-summary")
 
 
@@ -70,6 +71,7 @@ class _Summary:
         shown = [row for row in rows if verbosity >= 0 or row[1] != "PASS"]
         if not shown or verbosity < -1:
             return
+        terminalreporter.ensure_newline()
         terminalreporter.section("rankjury")
         for test, word, text in shown:
             about = text if word == "BASELINE" else f"{test}  {text}"
