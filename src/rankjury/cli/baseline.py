@@ -75,7 +75,7 @@ def baseline_command(
     archive: ArchiveOption = None,
     as_json: options.JsonOption = False,
 ) -> None:
-    """Show or set the run that others are compared with.
+    """Show, set or write what later runs are compared with.
 
     Each plan has at most one baseline in the archive. A baseline file is for runs that are not archived, such as in CI.
     """
