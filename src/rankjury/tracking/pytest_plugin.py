@@ -64,7 +64,7 @@ class _Summary:
         if lines and report.when == "teardown":
             self._lines[report.nodeid] = lines
 
-    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    def pytest_terminal_summary(self, terminalreporter: "pytest.TerminalReporter", config: pytest.Config) -> None:
         """Print the section; with -q without targets that passed, with -qq not at all."""
         verbosity = int(config.getoption("verbose"))
         rows = [(test, *line.split(" ", 1)) for test, lines in self._lines.items() for line in lines]
