@@ -85,7 +85,7 @@ def test_an_item_that_was_lost_has_no_rank(rankjury: Rankjury) -> None:
 def test_files_hold_the_same(rankjury: Rankjury) -> None:
     outcome = rankjury(*RR, "--json", "-o", "diff.json", "-o", "diff.csv", "-o", "diff.md")
     saved = json.loads(Path("diff.json").read_text())
-    assert sorted(saved.pop("queries")["scores"]) == ["a", "b"]
+    assert sorted(saved.pop("queries")["scores"]) == ["a", "b"] and saved.pop("gold")["queries"] == QUERIES
     assert saved == report_of(outcome)
     rows = list(csv.DictReader(Path("diff.csv").read_text().splitlines()))
     row = _row(outcome)

@@ -102,8 +102,8 @@ def test_reports_by_suffix(rankjury: Rankjury, folder: Path) -> None:
     assert "Wrote r.json, r.csv, r.md" in outcome.err
     assert sorted(path.name for path in folder.iterdir()) == ["gold.qrels", "r.csv", "r.json", "r.md", "run.trec"]
     written = json.loads(Path("r.json").read_text(encoding="utf-8"))
-    queries = written.pop("queries")
-    assert queries["ids"] == ["q1", "q2"]
+    queries, gold = written.pop("queries"), written.pop("gold")
+    assert queries["ids"] == ["q1", "q2"] and (gold["queries"], gold["judgments"]) == (2, 4)
     assert queries["scores"]["run"] == {"rr": [1.0, 1.0], "ndcg@10": pytest.approx([1.0, 2 * NDCG - 1])}
     assert written == report_of(rankjury(*BASIC, "-m", "rr,ndcg@10", "--json", "--no-ci"))
     rows = list(csv.DictReader(Path("r.csv").read_text().splitlines()))

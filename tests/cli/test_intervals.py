@@ -254,6 +254,7 @@ def test_the_saved_report_holds_every_query(rankjury: Rankjury) -> None:
     outcome = rankjury(*RR, "--json", "-o", "report.json")
     saved = json.loads(Path("report.json").read_text())
     queries = saved.pop("queries")
+    assert saved.pop("gold")["queries"] == QUERIES
     assert saved == report_of(outcome)
     assert queries["ids"] == [f"q{n:02}" for n in range(QUERIES)]
     assert queries["scores"]["a"]["rr"] == [1 / rank for rank in RANKS]

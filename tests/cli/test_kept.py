@@ -44,7 +44,7 @@ def test_kept_with_its_page_and_said(rankjury: Rankjury, small: Path) -> None:
 
 def test_the_next_step_works(rankjury: Rankjury, small: Path) -> None:
     step = rankjury("run", "plan.toml").err.splitlines()[-1]
-    assert step == "Next: rankjury show latest, rankjury history, or decide with rankjury gate targets.toml latest"
+    assert step == "Next: rankjury show latest, rankjury history, or rankjury view"
     (small / "targets.toml").write_text('targets = ["rr >= 0.3"]')
     assert (
         rankjury("show", "latest").code
