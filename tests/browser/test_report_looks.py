@@ -22,6 +22,8 @@ from tests.browser.ground import (
     watched,
 )
 from tests.browser.reported import Reported
+from tests.demos import run_demo_once
+from tests.paths import SAMPLES
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -133,27 +135,26 @@ PAGES = {
 """By sample, the pages that it writes; ``compare`` is the page of two runs with slices."""
 
 
-def pages_of(sample: str, folder: Path) -> list[Path]:
+def written_pages(sample: str, tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     """The pages, written by the commands that a new user types."""
-
-    def run(*arguments: str) -> None:
-        command: Sequence[str] = (sys.executable, "-m", "rankjury", *arguments, "-q")
-        subprocess.run(command, cwd=folder, check=True, capture_output=True)
-
     if sample == "compare":
-        run("demo", "--keep", "kept")
-        runs = (f"kept/{name}.trec" for name in ("qrels", "bm25", "dense"))
-        queries = "kept/queries.jsonl"
-        run("compare", *runs, "--slices", f"{queries}:type", "--texts", f"{queries}:text", "-o", "report.html")
+        folder = tmp_path_factory.mktemp("compare")
+        runs = [str(SAMPLES / "helpdesk" / f"{name}.trec") for name in ("qrels", "bm25", "dense")]
+        queries = SAMPLES / "helpdesk" / "queries.jsonl"
+        options = ("--slices", f"{queries}:type", "--texts", f"{queries}:text", "-o", "report.html", "-q")
+        command: Sequence[str] = (sys.executable, "-m", "rankjury", "compare", *runs, *options)
+        subprocess.run(command, cwd=folder, check=True, capture_output=True)
     else:
-        run("demo", sample, "-o", ".")
+        folder, _ = run_demo_once(sample, tmp_path_factory)
     return [folder / name for name in PAGES[sample]]
 
 
 @pytest.mark.parametrize("sample", PAGES)
-def test_everything_fits_and_no_word_is_broken(browser: "Browser", tmp_path: Path, sample: str) -> None:
+def test_everything_fits_and_no_word_is_broken(
+    browser: "Browser", tmp_path_factory: pytest.TempPathFactory, sample: str
+) -> None:
     found = []
-    for file, size in product(pages_of(sample, tmp_path), (DESKTOP, PHONE)):
+    for file, size in product(written_pages(sample, tmp_path_factory), (DESKTOP, PHONE)):
         with watched(browser, viewport=size) as watch:
             watch.page.goto(file.as_uri())
             watch.page.wait_for_selector("tr[data-query]")

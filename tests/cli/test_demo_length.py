@@ -7,11 +7,12 @@ import pytest
 from rankjury.cli.demo import Sample
 from tests.cli.conftest import Rankjury
 from tests.cli.support import check_screen
+from tests.demos import run_demo_once
 
 
 @pytest.mark.parametrize("sample", list(Sample))
-def test_a_demo_fits_a_screen(rankjury: Rankjury, sample: Sample) -> None:
-    outcome = rankjury("demo", sample.value)
+def test_a_demo_fits_a_screen(tmp_path_factory: pytest.TempPathFactory, sample: Sample) -> None:
+    _, outcome = run_demo_once(sample.value, tmp_path_factory)
     assert outcome.code == 0, outcome.err
     check_screen(outcome)
     assert len(outcome.warnings) <= 5 * (2 if sample is Sample.driving else 1)
