@@ -2,6 +2,7 @@
 
 import math
 from itertools import permutations
+from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -333,3 +334,16 @@ def test_the_result_is_a_ranking_with_a_name() -> None:
     assert (
         repr(Aligned.of([rankjury.as_ranking(X), rankjury.as_ranking(Y)])) == "Aligned(2 rankings: 1 queries, 4 pairs)"
     )
+
+
+def test_rankings_in_any_form_and_the_method_as_text(tmp_path: Path) -> None:
+    path = tmp_path / "x.trec"
+    path.write_text("q Q0 a 1 2.0 x\nq Q0 b 2 1.0 x\n")
+    other = {"q": ["b", "c"]}
+    expected = fuse([rankjury.read_run(path), rankjury.as_ranking(other)], Fusion("rrf", weights=(0.3, 0.7)))
+    found = fuse([path, other], "rrf(weights=0.3:0.7)")
+    assert found.frame().equals(expected.frame())
+    with pytest.raises(UsageError, match="rrf"):
+        fuse([path, other], "rff")
+    with pytest.raises(DataError):
+        fuse([path, {"q": 3}], "rrf")

@@ -6,12 +6,15 @@ items are matched by name once; everything after that is arithmetic on arrays.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
 from rankjury.core.columns import ITEM, QUERY
+from rankjury.core.convert import as_ranking
 from rankjury.core.types import (
     ROW_NUMBER,
     Floats,
@@ -26,6 +29,7 @@ from rankjury.core.types import (
 )
 from rankjury.core.validation import check_arguments
 from rankjury.errors import DataError, UsageError
+from rankjury.io.formats import read_run
 from rankjury.retrieval.fusion.fusion import METHODS, NORMALIZATIONS, Fusion
 
 
@@ -199,22 +203,26 @@ class Aligned:
 
 
 @check_arguments
-def fuse(rankings: Sequence[Ranking], fusion: Fusion, source: str = "fusion") -> Ranking:
+def fuse(rankings: Sequence[Any], fusion: Fusion | str = "rrf", source: str = "fusion") -> Ranking:
     """Fuse rankings into one, with all queries and items of any of them.
 
     Args:
-        rankings: One or more.
-        fusion: The method with its options.
+        rankings: One or more, each in any form that ``rankjury.evaluate`` takes.
+        fusion: The method with its options, such as ``"rrf"`` or ``"rrf(c=60,weights=0.3:0.7)"``.
         source: The name of the new ranking.
 
     Returns:
         The fused ranking.
 
     Raises:
+        DataError: A ranking cannot be read.
         UsageError: The fusion does not fit the rankings, such as another number of weights.
 
     Example:
-        >>> bm25, dense = rankjury.as_ranking({"q": ["a", "b"]}), rankjury.as_ranking({"q": ["b", "a"]})
-        >>> rankjury.fuse([bm25, dense], rankjury.Fusion("rrf", weights=(0.3, 0.7)))
+        >>> bm25, dense = {"q": ["a", "b"]}, {"q": ["b", "a"]}
+        >>> rankjury.fuse([bm25, dense], rankjury.Fusion("rrf", weights=(0.3, 0.7))).frame()["item_id"].to_list()
+        ['b', 'a']
     """
-    return Aligned.of(rankings).fuse(fusion, source)
+    method = Fusion.parse(fusion) if isinstance(fusion, str) else fusion
+    loaded = [read_run(ranking) if isinstance(ranking, str | Path) else as_ranking(ranking) for ranking in rankings]
+    return Aligned.of(loaded).fuse(method, source)
