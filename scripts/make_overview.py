@@ -5,7 +5,7 @@
 
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import yaml
@@ -55,7 +55,18 @@ def title_and_summary(page: Path) -> tuple[str, str]:
     return (title[1] if title else page.stem), plain.rstrip(":")
 
 
-def page_list(prefix: str) -> str:
+def site_address(page: Path) -> str:
+    """Return the address of a page, relative to the site's root."""
+    path = page.relative_to(DOCS).with_suffix("")
+    return f"{path.parent if path.name == 'index' else path}/"
+
+
+def file_name(page: Path) -> str:
+    """Return the path of a page, relative to the checkout."""
+    return page.relative_to(ROOT).as_posix()
+
+
+def page_list(address: Callable[[Path], str]) -> str:
     """Return the pages as a Markdown list per section."""
     lines = []
     for title, pages in sections():
@@ -64,12 +75,12 @@ def page_list(prefix: str) -> str:
         lines += [f"\n## {title}\n"]
         for page in pages:
             name, summary = title_and_summary(page)
-            lines.append(f"- [{name}]({prefix}{page.relative_to(DOCS).as_posix()}): {summary}")
+            lines.append(f"- [{name}]({address(page)}): {summary}")
     return "\n".join(lines)
 
 
 def llms_txt() -> str:
-    return f"# rankjury\n\n> {SUMMARY}\n{page_list('')}\n"
+    return f"# rankjury\n\n> {SUMMARY}\n{page_list(site_address)}\n"
 
 
 def agents_md() -> str:
@@ -84,7 +95,7 @@ rules below.
 
 ## {rules}
 # Pages
-{page_list("docs/")}
+{page_list(file_name)}
 """
 
 

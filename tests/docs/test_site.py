@@ -75,5 +75,9 @@ def test_overviews_are_made_from_the_pages() -> None:
     command = [sys.executable, str(ROOT / "scripts" / "make_overview.py"), "--check"]
     ended = subprocess.run(command, capture_output=True, text=True, check=False)
     assert ended.returncode == 0, ended.stderr
-    listed = set(re.findall(r"\]\(([\w/-]+\.md)\)", (ROOT / "docs" / "llms.txt").read_text(encoding="utf-8")))
-    assert listed == set(re.findall(r"[\w/-]+\.md", CONFIGURATION)) - {"index.md"}
+
+
+def test_addresses_of_llms_txt_are_pages_of_the_site(site: Path) -> None:
+    addresses = re.findall(r"\]\(([\w/-]+)\): ", (site / "llms.txt").read_text(encoding="utf-8"))
+    assert len(addresses) == len(set(re.findall(r"[\w/-]+\.md", CONFIGURATION))) - 1  # all but the first page
+    assert [address for address in addresses if not (site / address / "index.html").exists()] == []
