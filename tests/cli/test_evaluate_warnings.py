@@ -102,6 +102,21 @@ def test_warnings_name_their_system(rankjury: Rankjury) -> None:
     assert [line.split(":")[1] for line in outcome.warnings] == [" half"]
 
 
+@pytest.mark.parametrize("name", ["NDCG@2", "nDCG@2"])
+def test_each_command_warns_once_of_a_name_that_differs_by_case_from_rankjurys_own(
+    rankjury: Rankjury, name: str
+) -> None:
+    put("half.trec", "q1 Q0 d1 1 2 t\n")
+    put("t.toml", f'targets = ["{name} >= 0"]\n')
+    put("p.toml", f'gold = "gold.qrels"\nmeasures = ["{name}"]\n[systems]\na = "run.trec"\nb = "half.trec"\n')
+    files = ["gold.qrels", "run.trec", "half.trec"]
+    for command in (["evaluate", *files, "-m", name], ["compare", *files, "-m", name], ["gate", "t.toml", *files]):
+        for options, times in (([], 1), (["--dialect", "ir_measures"], 0)):
+            warnings = rankjury(*command, *options).warnings
+            assert sum(f"{name} is read as ir_measures" in line for line in warnings) == times, (command, options)
+    assert sum(f"{name} is read as ir_measures" in line for line in rankjury("run", "p.toml").warnings) == 1
+
+
 # --- the same digits ----------------------------------------------------------------------------------------------
 
 

@@ -167,10 +167,33 @@ def test_what_makes_no_difference_fits_80_columns_too(rankjury: Rankjury) -> Non
     check_width(outcome.out)
 
 
-def test_a_foreign_name_is_explained_from_its_own_conventions(rankjury: Rankjury) -> None:
-    rows = _rows(rankjury, "q 0 b 1\n", "q Q0 b 1 1.0 t\nq Q0 a 2 1.0 t\n", "ndcg_cut_10")
-    assert rows["rankjury"]["mean"] == 1.0
-    assert rows["trec_eval"]["because"] == []
+@pytest.mark.parametrize(
+    ("given", "own", "tool"),
+    [("ndcg_cut_10", "ndcg@10", "trec_eval"), ("NDCG@10", "ndcg@10", "ir_measures"), ("nDCG@10", "ndcg@10", "beir")],
+)
+def test_a_name_of_another_tool_is_a_row_beside_rankjurys_own_value(
+    rankjury: Rankjury, given: str, own: str, tool: str
+) -> None:
+    """b is relevant and ties with a: by id it is second, by id descending first."""
+    rows = _rows(rankjury, "q 0 b 1\n", "q Q0 b 1 1.0 t\nq Q0 a 2 1.0 t\n", given)
+    assert (rows["rankjury"]["measure"], rows["rankjury"]["mean"]) == (own, pytest.approx(LOW, abs=1e-15))
+    read = rows[f"as given: {given}"]
+    assert (read["kind"], read["mean"], read["because"]) == ("given", 1.0, ["ties=id-desc"])
+    assert list(rows)[:2] == ["rankjury", f"as given: {given}"]
+    assert rows[tool]["mean"] == 1.0 and rows[tool]["because"] == ["ties=id-desc"]
+    scored = json.loads(rankjury("evaluate", "g.qrels", "r.trec", "-m", given, "--json").out)
+    assert scored["systems"]["r"]["measures"][given]["mean"] == read["mean"]
+
+
+@pytest.mark.parametrize("given", ["Ndcg@10", "ndcg(gain=exp)@10", "p@10"])
+def test_a_spelling_of_rankjury_has_no_row_of_its_own(rankjury: Rankjury, given: str) -> None:
+    rows = _rows(rankjury, "q 0 b 1\n", "q Q0 b 1 1.0 t\n", given)
+    assert not [row for row in rows.values() if row["kind"] == "given"]
+
+
+def test_options_that_a_foreign_spelling_sets_are_kept(rankjury: Rankjury) -> None:
+    rows = _rows(rankjury, "q 0 b 1\n", "q Q0 b 1 1.0 t\nq Q0 a 2 1.0 t\n", "ndcg_burges@10")
+    assert rows["rankjury"]["measure"] == "ndcg(gain=exp)@10"
 
 
 def test_duplicates_and_formats_reach_explain(rankjury: Rankjury) -> None:

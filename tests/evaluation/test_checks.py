@@ -1,23 +1,27 @@
 """What is told of a ranking, counted over parts of the queries and joined, is what is told of all of them."""
 
 from functools import reduce
+from math import log2
 from operator import add
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
 
 import rankjury
 from rankjury.core.convert import gold_from_frame, ranking_from_frame
-from rankjury.evaluation.checks import Findings
-from rankjury.evaluation.evaluate import Evaluation
+from rankjury.evaluation.checks import Findings, warn_of_names
+from rankjury.evaluation.evaluate import Evaluation, resolve_measures
 from rankjury.evaluation.judge import judge
+from rankjury.evaluation.sections import ReportWarning, group_warnings
 from rankjury.evaluation.shared_ids import IdSample
 from rankjury.measures.measure import Measure
 from tests.scale.made import gold_of, run_of
 
 MEASURES = [Measure.parse(label) for label in ("ndcg@10", "ap(rel=2)", "precision(empty=zero)@3", "rr@5")]
 GOLD, RUN = gold_of(40), run_of(40, 1)
+LOW = 1 / log2(3)
 
 
 def findings(gold: pl.DataFrame, run: pl.DataFrame) -> Findings:
@@ -191,3 +195,64 @@ class TestNoItemInCommon:
         parts = [IdSample.of(ids.filter(pl.Series([number % 3 == part for number in range(n)]))) for part in range(3)]
         assert parts[0] | parts[1] | parts[2] == parts[2] | (parts[1] | parts[0]) == IdSample.of(ids)
         assert IdSample.of(ids).size == pytest.approx(n, rel=0.05)
+
+
+class TestNamesOfOtherTools:
+    """A spelling that differs from rankjury's own only by case, and is read with another tool's conventions."""
+
+    CODE = "name-of-other-tool"
+    DATA = ({"q": {"b": 1}}, {"q": {"a": 1.0, "b": 1.0}})
+
+    def texts(self, measures: str | list[str], **options: Any) -> list[str]:
+        """Return the warnings of one ranking, and check that those of several have the same, once and of no system."""
+        gold, run = self.DATA
+        single = rankjury.evaluate(gold, run, measures, **options)
+        several = rankjury.evaluate(gold, {"one": run, "two": run}, measures, **options)
+        compared = rankjury.compare(gold, {"one": run, "two": run}, measures, **options)
+        found = [warning.text for warning in single.warnings if warning.code == self.CODE]
+        for report in (several, compared):
+            of_report = [warning for warning in report.warnings if warning.code == self.CODE]
+            assert [warning.text for warning in of_report] == found
+            assert {warning.system for warning in of_report} <= {None}
+        return found
+
+    @pytest.mark.parametrize("name", ["NDCG@10", "nDCG@10"])
+    def test_the_warning_names_tool_conventions_and_the_other_spelling(self, name: str) -> None:
+        (text,) = self.texts(name)
+        assert text.startswith(name) and "ir_measures" in text and "ties=id-desc" in text and "ndcg@10" in text
+        gold, run = self.DATA
+        assert rankjury.evaluate(gold, run, [name, "ndcg@10"]).mean() == {name: 1.0, "ndcg@10": pytest.approx(LOW)}
+
+    @pytest.mark.parametrize(
+        "name", ["ndcg@10", "Ndcg@10", "ndcg_cut_10", "P_10", "map", "recip_rank", "ndcg_burges@10", "SetP"]
+    )
+    def test_none_where_more_than_the_case_differs_or_it_is_rankjurys_own(self, name: str) -> None:
+        assert self.texts(name) == []
+
+    @pytest.mark.parametrize("dialect", ["ir_measures", "beir", "trec_eval"])
+    def test_none_under_a_dialect(self, dialect: str) -> None:
+        assert self.texts("NDCG@10", dialect=dialect) == []
+
+    def test_none_where_the_conventions_are_the_same(self) -> None:
+        same: dict[str, Any] = {"rel": 1, "ties": "id-desc", "scores": "single", "empty": "zero"}
+        assert self.texts("NDCG@10", **same) == []
+
+    def test_one_warning_for_names_that_are_read_alike(self) -> None:
+        both, other = self.texts(["NDCG@10", "NDCG@5", "DCG@10"])
+        assert "NDCG@10, NDCG@5 are" in both and "lenskit" in other and "gain=binary" in other
+
+    def test_arrays_and_blocks_warn_too(self, tmp_path: Path) -> None:
+        scores = rankjury.evaluate_arrays([[3, 1]], [[1, -1]], measures=["NDCG@10"])
+        assert self.CODE in {warning.code for warning in scores.warnings}
+        gold, run = (str(tmp_path / name) for name in ("gold.parquet", "run.parquet"))
+        GOLD.write_parquet(gold)
+        RUN.write_parquet(run)
+        for options in ({}, {"memory": "1GB"}):
+            report = rankjury.evaluate_files(gold, run, ["NDCG@10"], **options)
+            assert [warning.system for warning in report.warnings if warning.code == self.CODE] == [None]
+
+    def test_it_is_not_folded_away(self) -> None:
+        (named,) = warn_of_names(resolve_measures("NDCG@10"))
+        others = [ReportWarning(f"note {number}", code="ranking") for number in range(9)]
+        lines = group_warnings([*others, named], ["run"])
+        assert named.text in lines and len(lines) <= 5

@@ -69,6 +69,7 @@ def _print(rows: "list[ExplainedValue]", measure: str) -> None:
             name = f"this is {row.common_name}" if row.common_name else ""
             because = row.error or ": ".join(filter(None, (", ".join(row.because), name))) or "–"
             tools.append([row.who, *_cells(row), because])
+    measure = rows[0].measure if any(row.kind == "given" for row in rows) else measure
     print_rows(["tool", measure, "differs by", "n", "because of"], tools, text=(0, 4))
     conventions = [row for row in rows if row.kind == "convention"]
     moving = [

@@ -14,6 +14,7 @@ from rankjury.core.types import Background, Gold, Ranking
 from rankjury.core.validation import check_arguments
 from rankjury.errors import DataError, UnknownName, UsageError, guard_reading
 from rankjury.evaluation.baseline_file import looks_like_baseline, match_baseline, read_baseline
+from rankjury.evaluation.checks import warn_of_names
 from rankjury.evaluation.compare import assess, report_on
 from rankjury.evaluation.evaluate import DEFAULT_MEASURES, evaluate as evaluate_judged, resolve_measures
 from rankjury.evaluation.gate import Gate, check_targets
@@ -134,7 +135,8 @@ def evaluate(
     _check_order(gold, truth, found)
     single = evaluate_judged(truth, found, asked, duplicates=duplicates, background=background)
     name = Source(str(ranking), Path(ranking)).system if isinstance(ranking, str | Path) else single.source
-    return replace(single, source=name, warnings=with_unit(single.warnings), gold=replace(truth))
+    warnings = with_unit([*warn_of_names(asked), *single.warnings])
+    return replace(single, source=name, warnings=warnings, gold=replace(truth))
 
 
 @check_arguments

@@ -5,10 +5,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rankjury.core.text import plural
+from rankjury.core.text import join_names, plural
 from rankjury.evaluation.judge import MatchedRanking
 from rankjury.evaluation.sections import ReportWarning
 from rankjury.evaluation.shared_ids import SharedIds, no_item_in_common
+from rankjury.measures.dialects import NamedMeasure
 from rankjury.measures.judged import Judged, count_relevant, within
 from rankjury.measures.measure import Measure
 from rankjury.stats.formatting import format_percent
@@ -186,6 +187,24 @@ class Findings:
             text = f"the cut-off falls within equal scores, so the tie rule decides what counts: {at}; return scores "
             text += "with more digits, or choose the rule (ties=id, id-desc or order)"
             yield ReportWarning(text, code="ties", count=max(tied.values()))
+
+
+def warn_of_names(asked: Sequence[NamedMeasure]) -> Iterator[ReportWarning]:
+    """Warn of measures that only by their case differ from rankjury's own, and are read as another tool's."""
+    groups: dict[tuple[str | None, tuple[str, ...]], list[NamedMeasure]] = {}
+    for named in asked:
+        if named.by_case is not None:
+            groups.setdefault((named.tool, named.differences), []).append(named)
+    for (tool, differences), same in groups.items():
+        labels = join_names([named.label for named in same], _LISTED)
+        own = join_names(dict.fromkeys(named.by_case.label for named in same if named.by_case), _LISTED)
+        one = len(same) == 1
+        conventions = f" ({', '.join(differences)})" if differences else ""
+        yield ReportWarning(
+            f"{labels} {'is' if one else 'are'} read as {tool} computes {'it' if one else 'them'}{conventions}; "
+            f"{own} {'has' if one else 'have'} rankjury's conventions",
+            code="name-of-other-tool",
+        )
 
 
 def _empty_scored(measures: Sequence[Measure]) -> str:

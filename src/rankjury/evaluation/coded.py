@@ -7,7 +7,7 @@ key that was looked for, so that the result does not depend on two pairs having 
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -31,6 +31,7 @@ from rankjury.core.types import (
 )
 from rankjury.core.validation import check_arguments
 from rankjury.errors import DataError, UsageError
+from rankjury.evaluation.checks import warn_of_names
 from rankjury.evaluation.evaluate import DEFAULT_MEASURES, Evaluation, resolve_measures
 from rankjury.evaluation.judge import MatchedRanking, OrderRules
 from rankjury.evaluation.scores import Scores
@@ -280,7 +281,8 @@ def evaluate_arrays(
     matched.same_ids = n_items is not None
     if matched.matches[0].size == 0:
         matched.check_items(source)
-    return Evaluation(matched, source, background).scores(asked)
+    found = Evaluation(matched, source, background).scores(asked)
+    return replace(found, warnings=(*warn_of_names(asked), *found.warnings))
 
 
 class MatchedCodes(MatchedRanking):

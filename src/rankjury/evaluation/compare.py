@@ -8,14 +8,16 @@ import polars as pl
 
 from rankjury.core.progress import NO_PROGRESS, Progress
 from rankjury.core.text import plural
-from rankjury.core.types import Background, Bools, Gold, Ranking
+from rankjury.core.types import Background, Bools, Gold, Ranking, RowNumbers
 from rankjury.errors import DataError, UnknownName, UsageError
+from rankjury.evaluation.checks import warn_of_names
 from rankjury.evaluation.evaluate import Evaluation, evaluate_item_group, make_scores, warn_of_short_slices
 from rankjury.evaluation.judge import DuplicateRule
 from rankjury.evaluation.paired import Change, Trace, changes_between, compare_scores, pair_with_baseline
 from rankjury.evaluation.query_lists import GOLD_SHOWN, Answers, ItemLists, list_gold, list_ranking
 from rankjury.evaluation.random_baseline import RandomRanking, expected_scores, has_expectation
 from rankjury.evaluation.report import Report
+from rankjury.evaluation.row_numbers import ROW_NUMBERS, by_row_number, row_number_warnings
 from rankjury.evaluation.scores import QueryData, Scores, SystemResult, estimate_systems
 from rankjury.evaluation.sections import QUERIES, ReportWarning, with_unit
 from rankjury.evaluation.slices import NO_ITEM_GROUPS, ItemGroups, SliceTable
@@ -94,7 +96,10 @@ def assess(
     shown_golds = list(golds.values()) if keep_top else []
     judged = {id(truth): list_gold(truth, gold.sorted_queries, max(keep_top, GOLD_SHOWN)) for truth in shown_golds}
     systems = {}
+    numbered: list[RowNumbers] = []
     for name, ranking in rankings:
+        if isinstance(ranking, Ranking) and not by_row_number(golds[name], ranking):
+            numbered += ranking.row_numbers
         within = NO_ITEM_GROUPS if slicing is None else slicing.item_groups[id(golds[name])]
         systems[name] = _score(
             golds[name], ranking, asked, within, duplicates, baseline is not None, background, (keep_top, judged)
@@ -117,7 +122,10 @@ def assess(
     same = all(other is gold for other in golds.values())
     truth = replace(gold) if same else None  # a copy, without what was cached for scoring
     report = Report(results, resampling, baseline, queries=QueryData(scores, answers), gold=truth)
-    warnings = [warning.about(name) for name, found in scores.items() for warning in found.warnings]
+    warnings = list(warn_of_names(asked))
+    of_systems = [warning.about(name) for name, found in scores.items() for warning in found.warnings]
+    warnings += row_number_warnings(numbered, gold.source)  # one for all systems
+    warnings += [warning for warning in of_systems if warning.code != ROW_NUMBERS]
     comparable = [
         name for name in systems if baseline and golds[name] is golds[baseline] and not systems[name].by_chance
     ]

@@ -24,7 +24,7 @@ class ExplainedValue:
 
     who: str
     kind: str
-    """``rankjury``, ``dialect`` or ``convention``."""
+    """``rankjury``, ``given`` (the spelling as it is read without a dialect), ``dialect`` or ``convention``."""
     measure: str
     mean: float
     n: int
@@ -61,7 +61,7 @@ class _Explainer:
         except RankjuryError as error:
             return ExplainedValue(who, kind, str(measure), math.nan, 0, math.nan, (), error.found)
         differs = not _same(mean, self.own)
-        because = self._causes(measure) if differs and kind == "dialect" else ()
+        because = self._causes(measure) if differs and kind in ("dialect", "given") else ()
         return ExplainedValue(who, kind, str(measure), mean, n, mean - self.own, because, differs=differs)
 
     def dialect_row(self, name: str, spelling: str) -> ExplainedValue:
@@ -127,10 +127,16 @@ def summarize_explanation(rows: Sequence[ExplainedValue]) -> str:
 def explain(
     gold: Gold, ranking: Ranking, spelling: str, *, duplicates: DuplicateRule = "error"
 ) -> list[ExplainedValue]:
-    """Return rankjury's own value first, then every dialect, then every convention by itself."""
-    base = resolve(spelling).measure
+    """Return the value by rankjury's own conventions, then by every dialect, then by every convention by itself.
+
+    A spelling that is read with another tool's conventions is a row of its own, after the first.
+    """
+    named = resolve(spelling)
+    base = named.own
     explainer = _Explainer(Evaluation.match(gold, ranking, duplicates=duplicates), base)
     rows = [explainer.row("rankjury", "rankjury", base)]
+    if named.measure != base:
+        rows.append(explainer.row(f"as given: {named.label}", "given", named.measure))
     rows += [explainer.dialect_row(dialect.name, spelling) for dialect in DIALECTS]
     rows += [
         explainer.row(f"{name}={_shown(value)}", "convention", base.with_options({name: value}))

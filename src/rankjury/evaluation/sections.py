@@ -112,8 +112,15 @@ _ONE_KIND = frozenset(
     }
 )
 """Codes whose warnings say the same of each system, with other numbers."""
-_SHOWN_FIRST = frozenset({"no-common-items", "few-common-items", "below-chance", "test-opened", "unknown-ids"})
-"""Codes of warnings that make all results doubtful: they are not folded into the last line before others."""
+_SHOWN_FIRST = frozenset(
+    {
+        *("no-common-items", "few-common-items", "below-chance", "test-opened", "unknown-ids"),
+        "name-of-other-tool",
+        "row-numbers",
+    }
+)
+"""Codes of warnings that make all results doubtful, or another number than was asked for: they are not folded into the
+last line before others."""
 
 
 def group_warnings(

@@ -69,6 +69,28 @@ class NamedMeasure:
 
     label: str
     measure: Measure
+    tool: str | None = None
+    """The dialect whose name and conventions it has without having been asked for; None: rankjury's own, or a dialect
+    was chosen."""
+    by_case: "NamedMeasure | None" = None
+    """rankjury's own measure whose spelling differs only by case, where that computes otherwise."""
+
+    @property
+    def own(self) -> Measure:
+        """The measure by rankjury's conventions, save those that its spelling sets."""
+        spelled = None if self.tool is None else DIALECTS.get(self.tool).read(self.label)
+        return self.measure if spelled is None else _apply_conventions(spelled, None, {})
+
+    @property
+    def differences(self) -> tuple[str, ...]:
+        """Conventions that rankjury's own measure of another case does not have, such as ``ties=id-desc``."""
+        if self.by_case is None or self.by_case.measure.name != self.measure.name:
+            return ()
+        own, options = self.by_case.measure, [option.name for option in self.measure.metric.all_options]
+        changed = {name: self.measure[name] for name in options if self.measure[name] != own[name]}
+        return tuple(
+            f"{name}={value:g}" if isinstance(value, float) else f"{name}={value}" for name, value in changed.items()
+        )
 
 
 def resolve(text: str | Measure, dialect: str | None = None, overrides: Options | None = None) -> NamedMeasure:
@@ -112,7 +134,10 @@ def resolve(text: str | Measure, dialect: str | None = None, overrides: Options 
         for home in DIALECTS:
             foreign = home.read(label)
             if foreign is not None:
-                return NamedMeasure(label, _apply_conventions(foreign, chosen or home, conventions))
+                measure = _apply_conventions(foreign, chosen or home, conventions)
+                if chosen is not None:
+                    return NamedMeasure(label, measure)
+                return NamedMeasure(label, measure, home.name, _by_case(label, measure, overrides))
         if isinstance(error, UnknownName) and error.kind == "measure":
             own = common_spelling(label)
             if own is not None:
@@ -126,6 +151,18 @@ def resolve(text: str | Measure, dialect: str | None = None, overrides: Options 
     spec = MetricSpec(measure.name, measure.k, {option: measure[option] for option in texts})
     shown = label if chosen or name != measure.name else str(measure)
     return NamedMeasure(shown, _apply_conventions(spec, chosen, conventions))
+
+
+def _by_case(label: str, measure: Measure, overrides: Options | None) -> NamedMeasure | None:
+    """Return rankjury's own measure that a tool's name means in lower case; None where it is none, or the same."""
+    spelling = common_spelling(label)
+    if spelling is None or spelling.lower() != label.lower():
+        return None
+    try:
+        own = resolve(spelling, None, overrides)
+    except UsageError:  # options as only the tool writes them
+        return None
+    return None if own.measure == measure else own
 
 
 def _unknown(label: str) -> UsageError:

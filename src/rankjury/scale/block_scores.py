@@ -9,7 +9,7 @@ from rankjury.core.columns import ITEM, QUERY
 from rankjury.core.convert import gold_from_frame, ranking_from_frame
 from rankjury.core.types import Bools, Floats, Gold, Ranking, places_in
 from rankjury.errors import DataError
-from rankjury.evaluation.checks import Findings
+from rankjury.evaluation.checks import Findings, warn_of_names
 from rankjury.evaluation.evaluate import Evaluation, evaluate_item_group
 from rankjury.evaluation.sections import ReportWarning
 from rankjury.evaluation.slices import IdOverlap, align
@@ -124,7 +124,7 @@ class BlockFindings:
     def warnings(self, request: EvaluationRequest) -> list[ReportWarning]:
         """Return the warnings about every system, and about the tables of attributes."""
         measures = [asked.measure for asked in request.asked]
-        found: list[ReportWarning] = []
+        found = list(warn_of_names(request.asked))
         for name, findings, extra in zip(request.systems, self.findings, self.extra, strict=True):
             if findings is not None:
                 whole = replace(findings, extra=findings.extra + extra)
