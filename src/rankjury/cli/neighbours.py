@@ -157,6 +157,8 @@ def neighbours_command(
         _print(space, ranking)
     if ids is None and not as_json and vectors.endswith(".npy"):
         say(ids_note(vectors))
+    if asked is not None and asked.numbered and not as_json:
+        say("Ids of the queries: numbers from 0; --queries-ids FILE names them.")
     if asked is None:
         say_own_item(exclude_self is not False)
     warn(ranking.notes)

@@ -15,7 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, cast
 
 import numpy as np
 import polars as pl
@@ -231,6 +231,19 @@ class Gold(ReadOnlyArrays):
         return _frame(self, "grade", self.grades)
 
 
+@dataclass(frozen=True)
+class RowNumbers:
+    """Vectors without ids that a ranking was made from: their ids are the numbers of their rows, from 0."""
+
+    source: str
+    """The file of the vectors, or their name."""
+    rows: int
+    roles: tuple[Literal["queries", "items"], ...]
+    """What the vectors belong to: both if the queries are the items."""
+    matched_with: str | None = None
+    """The file with the ids that the row numbers are matched with, if it is not the gold."""
+
+
 @dataclass(frozen=True, eq=False)
 class Ranking(ReadOnlyArrays):
     """For each query its retrieved items, as given; ``judge`` orders them by score.
@@ -265,6 +278,8 @@ class Ranking(ReadOnlyArrays):
     """Its items come from the same catalogue as the gold's, so that ids cannot be spelled differently."""
     fallback: Bools | None = None
     """Queries answered by a fallback, such as popularity, instead of the system itself."""
+    row_numbers: tuple[RowNumbers, ...] = ()
+    """Vectors without ids that it was made from: the ids of its queries or items are row numbers."""
 
     def __len__(self) -> int:
         return len(self.queries)

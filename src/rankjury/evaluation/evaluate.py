@@ -12,6 +12,7 @@ from rankjury.core.types import Background, Bools, Floats, Gold, Lists, Ranking,
 from rankjury.errors import DataError, UsageError
 from rankjury.evaluation.checks import Findings
 from rankjury.evaluation.judge import CatalogPositions, DuplicateRule, MatchedRanking, OrderRules
+from rankjury.evaluation.row_numbers import by_row_number, check_matching, row_number_warnings
 from rankjury.evaluation.scores import Scores
 from rankjury.evaluation.sections import ReportWarning, as_warnings
 from rankjury.evaluation.slices import ItemGroups
@@ -67,7 +68,7 @@ class Evaluation:
         matched: MatchedRanking,
         source: str,
         background: Background | None = None,
-        notes: tuple[str, ...] = (),
+        notes: tuple[ReportWarning, ...] = (),
     ) -> None:
         self.matched = matched
         self.source = source
@@ -90,8 +91,12 @@ class Evaluation:
         background: Background | None = None,
     ) -> "Evaluation":
         """Return the evaluation of a ranking that is to be matched with its gold."""
+        if not allow_disjoint_queries:
+            check_matching(gold, ranking)
         matched = MatchedRanking(gold, ranking, duplicates=duplicates, allow_disjoint_queries=allow_disjoint_queries)
-        return cls(matched, ranking.source, background, ranking.notes)
+        numbered = () if by_row_number(gold, ranking) else ranking.row_numbers
+        notes = (*as_warnings(ranking.notes, "ranking"), *row_number_warnings(numbered, gold.source))
+        return cls(matched, ranking.source, background, notes)
 
     def judged(self, measure: Measure) -> Judged:
         """Return the judging that the measure's conventions ask for."""
@@ -175,7 +180,7 @@ class Evaluation:
 
     def warnings(self, measures: Sequence[Measure]) -> Iterable[ReportWarning]:
         """Return the warnings about the ranking and how it fits the gold, with counts."""
-        yield from as_warnings(self._notes, "ranking")
+        yield from self._notes
         if measures:
             yield from self.findings(measures).warnings(measures)
 

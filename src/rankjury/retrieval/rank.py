@@ -18,7 +18,7 @@ from rankjury.core.convert import frame_of
 from rankjury.core.params import is_whole
 from rankjury.core.progress import NO_PROGRESS, Progress
 from rankjury.core.text import join_names, plural
-from rankjury.core.types import WHOLE, Bools, Ints, Ranking, Vectors, as_floats, names_of, places_in
+from rankjury.core.types import WHOLE, Bools, Ints, Ranking, RowNumbers, Vectors, as_floats, names_of, places_in
 from rankjury.core.validation import check_arguments
 from rankjury.errors import DataError, UnknownName, UsageError, guard_reading
 from rankjury.evaluation.query_lists import require_scores
@@ -101,7 +101,7 @@ def rank_vectors(
         queries = corpus if same else as_vectors(queries, None, "queries")
     asked = queries if queries is not None else corpus
     if wanted is not None:
-        asked = select_vectors(asked, as_id_list(wanted, "wanted"), "query")
+        asked = select_vectors(asked, as_id_list(wanted, "wanted"), "query", own_file=asked is not corpus)
     pool = corpus if candidates is None else select_vectors(corpus, as_id_list(candidates, "candidates"), "candidate")
     if not len(pool):
         raise DataError("found no candidates", where=pool.source, expected="at least one")
@@ -126,7 +126,9 @@ def rank_vectors(
     ranking = ranking_from_neighbours(asked.ids, pool.items, first, source or corpus.source, ranks_only=ranks_only)
     n = 0 if resolve_exclude_self(None, corpus, queries) else int((pool.rows_of(asked.ids) >= 0).sum())
     depth = WHOLE if k is None or k >= len(pool) - 1 else None
-    return Space(replace(ranking, notes=_self_notes(n, len(asked), exclude), depth=depth), hygiene)
+    numbered = row_numbers(corpus, queries)
+    ranking = replace(ranking, notes=_self_notes(n, len(asked), exclude), depth=depth, row_numbers=numbered)
+    return Space(ranking, hygiene)
 
 
 def rank_listed(
@@ -145,12 +147,13 @@ def rank_listed(
     _check_request(k, metric)
     asked = queries if queries is not None else corpus
     rows, columns = asked.rows_of(pairs[QUERY]), corpus.rows_of(pairs[ITEM])
-    for what, names, found, where in (
-        ("query", pairs[QUERY], rows, asked.source),
-        ("candidate", pairs[ITEM], columns, corpus.source),
+    query_hint = _unknown_hint(corpus) if asked is corpus else _own_file_hint(asked)
+    for what, names, found, where, hint in (
+        ("query", pairs[QUERY], rows, asked.source, query_hint),
+        ("candidate", pairs[ITEM], columns, corpus.source, None),
     ):
         if (found < 0).any():
-            raise _unknown(names.filter(pl.Series(found < 0)).unique(maintain_order=True), what, where)
+            raise _unknown(names.filter(pl.Series(found < 0)).unique(maintain_order=True), what, where, hint)
     check_comparable(asked, corpus, metric)
     names = pairs[QUERY].unique().sort()
     exclude = resolve_exclude_self(exclude_self, corpus, queries)
@@ -168,7 +171,18 @@ def rank_listed(
     starts = np.concatenate(([0], np.cumsum(np.bincount(query[order], minlength=len(names))))).astype(np.int64)
     items = corpus.items.gather(columns[order])
     notes, depth = _self_notes(n, len(names), exclude), WHOLE if k is None else None
-    return Ranking(names, starts, items, scores[order], corpus.source, notes=notes, depth=depth)
+    numbered = row_numbers(corpus, queries)
+    return Ranking(names, starts, items, scores[order], corpus.source, notes=notes, depth=depth, row_numbers=numbered)
+
+
+def row_numbers(corpus: Vectors, queries: Vectors | None) -> tuple[RowNumbers, ...]:
+    """Return the vectors of items and of queries that have no ids; ``queries`` is None if the queries are items."""
+    own = queries is not None and queries is not corpus
+    found = [RowNumbers(corpus.source, len(corpus), ("items",) if own else ("queries", "items"))]
+    found = found if corpus.numbered else []
+    if own and queries is not None and queries.numbered:
+        found.append(RowNumbers(queries.source, len(queries), ("queries",)))
+    return tuple(found)
 
 
 def check_same_items(reference: Vectors, candidate: Vectors) -> None:
@@ -207,20 +221,33 @@ def _check_request(k: int | None, metric: str) -> None:
         raise UnknownName("similarity", metric, METRICS)
 
 
-def select_vectors(vectors: Vectors, wanted: pl.Series, what: str) -> Vectors:
-    """Return the vectors of these ids, which must all exist."""
+def select_vectors(vectors: Vectors, wanted: pl.Series, what: str, *, own_file: bool = False) -> Vectors:
+    """Return the vectors of these ids, which must all exist; ``own_file``: these are queries with their own file."""
     rows = vectors.rows_of(wanted)
     if (rows < 0).any():
-        raise _unknown(wanted.filter(pl.Series(rows < 0)), what, vectors.source)
+        hint = _own_file_hint(vectors) if own_file else _unknown_hint(vectors) if what == "query" else None
+        raise _unknown(wanted.filter(pl.Series(rows < 0)), what, vectors.source, hint)
     are_all = len(rows) == len(vectors) and bool((np.bincount(rows, minlength=len(vectors)) == 1).all())
     return vectors if are_all else vectors.take(rows)
 
 
-def _unknown(ids: pl.Series, what: str, where: str) -> DataError:
+def _own_file_hint(queries: Vectors) -> str | None:
+    if not queries.numbered:
+        return None
+    return (
+        f"The rows have no ids and are numbered from 0 to {len(queries) - 1:,}: give a file with the id of each row, "
+        "queries_ids in a plan, --queries-ids of a command."
+    )
+
+
+def _unknown_hint(corpus: Vectors) -> str:
+    rows = "The rows have no ids and are numbered from 0: give ids, --ids FILE, ids in a plan. " * corpus.numbered
+    return f"{rows}Queries that are not items need their own vectors: queries = FILE in a plan."
+
+
+def _unknown(ids: pl.Series, what: str, where: str, hint: str | None) -> DataError:
     found = f"{len(ids):,} {what} ids have" if len(ids) > 1 else f"the {what} id has"
-    found += f" no vector: {join_names(ids)}"
-    hint = "Queries that are not items need their own vectors: queries = FILE in a plan."
-    return DataError(found, where=where, expected="a vector for each", hint=hint if what == "query" else None)
+    return DataError(f"{found} no vector: {join_names(ids)}", where=where, expected="a vector for each", hint=hint)
 
 
 def check_comparable(asked: Vectors, pool: Vectors, metric: str) -> None:

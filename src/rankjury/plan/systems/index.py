@@ -22,7 +22,7 @@ from rankjury.retrieval.bench.measure import compare_metrics, measure_index, rea
 from rankjury.retrieval.engines.base import ENGINES, Filter, filter_mask
 from rankjury.retrieval.engines.pgvector.server import remove_abandoned
 from rankjury.retrieval.knn.similarity import METRICS, norms_of
-from rankjury.retrieval.rank import check_comparable, rows_of_queries, select_vectors, self_note
+from rankjury.retrieval.rank import check_comparable, row_numbers, rows_of_queries, select_vectors, self_note
 
 if TYPE_CHECKING:
     from rankjury.plan.parse import CheckedPlan
@@ -85,6 +85,7 @@ class IndexSystem(VectorFiles, SystemTable):
         context.loaded_gold.check_search()
         bench, warnings = self.bench(context)
         corpus, asked = bench.corpus, bench.queries
+        numbered = row_numbers(corpus, None if self.asks_items(context) else asked)
         found = measure_index(
             bench,
             build=self.build,
@@ -100,7 +101,8 @@ class IndexSystem(VectorFiles, SystemTable):
         vectors = self.prepared | {"filter": self.filter} | ({"corpus": "stored"} if self.holds_corpus else {})
         indexed = replace(found.indexed, vectors=vectors, equivalence=same)
         sections = (indexed, *vector_sections(corpus, asked, found.scores, context))
-        return LoadedIndex(found.ranking, sections, tuple(warnings), last_steps=(add_lab_results,), exact=found.exact)
+        ranking = replace(found.ranking, row_numbers=numbered)
+        return LoadedIndex(ranking, sections, tuple(warnings), last_steps=(add_lab_results,), exact=found.exact)
 
     def bench(self, context: SystemContext) -> tuple[IndexBenchmark, list[ReportWarning]]:
         """Return the benchmark of the index, with warnings."""
@@ -138,9 +140,10 @@ class IndexSystem(VectorFiles, SystemTable):
         else:
             corpus, queries = self.read(context)
             asked = queries if queries is not None else corpus
+        self.check_ids(context, corpus, queries)
         wanted, found = context.loaded_gold.choose_queries(context.gold, corpus, queries)
         warnings += found
-        asked = select_vectors(asked, wanted, "query")
+        asked = select_vectors(asked, wanted, "query", own_file=queries is not None)
         check_comparable(asked, corpus, self.metric)
         return corpus, asked
 

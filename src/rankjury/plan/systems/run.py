@@ -1,15 +1,17 @@
 """Run files as systems of a plan."""
 
+from dataclasses import replace
 from typing import Literal
 
 from pydantic import Field
 
+from rankjury.evaluation.row_numbers import check_row_numbers
 from rankjury.evaluation.sections import as_warnings
 from rankjury.io.formats import read_run
 from rankjury.plan import SYSTEM_KINDS
 from rankjury.plan.context import Loaded, SystemContext, SystemTable
 from rankjury.retrieval.agreement.pairs import RunSimilarities
-from rankjury.retrieval.rank import drop_self, self_note, self_rows
+from rankjury.retrieval.rank import drop_self, row_numbers, self_note, self_rows
 
 
 @SYSTEM_KINDS.register("run")
@@ -31,6 +33,11 @@ class RunSystem(SystemTable):
         own = int(self_rows(ranking).sum()) if exclude or context.loaded_gold.reference is not None else 0
         notes = [self_note(own, len(ranking), exclude=bool(exclude))] if own else []
         ranking, found = context.loaded_gold.check_run(drop_self(ranking) if exclude and own else ranking)
+        reference = context.loaded_gold.reference
+        if reference is not None and reference.vectors is not None and reference.vectors.numbered:
+            numbered = replace(row_numbers(reference.vectors, None)[0], matched_with=ranking.source)
+            check_row_numbers(numbered, ranking.queries, ranking.items, ranking.source)
+            ranking = replace(ranking, row_numbers=(numbered,))
         return Loaded(
             ranking, warnings=tuple(as_warnings([*notes, *found], "run")), similarities=RunSimilarities(ranking)
         )

@@ -11,6 +11,7 @@ from rankjury.core.columns import ITEM
 from rankjury.core.types import Vectors
 from rankjury.errors import UnknownName
 from rankjury.evaluation.query_lists import top_scores
+from rankjury.evaluation.row_numbers import check_row_numbers
 from rankjury.evaluation.sections import ReportWarning, Section, SystemFacts
 from rankjury.io.vectors import ids_file_of, read_candidates, read_vectors, same_file
 from rankjury.io.vectors.quantize import DTYPES, normalised, vary, widened
@@ -30,7 +31,7 @@ from rankjury.plan.context import (
 )
 from rankjury.retrieval.agreement.pairs import VectorSimilarities
 from rankjury.retrieval.knn.similarity import METRIC_HELP, METRICS
-from rankjury.retrieval.rank import check_same_items, rank_listed, rank_vectors, select_vectors
+from rankjury.retrieval.rank import check_same_items, rank_listed, rank_vectors, row_numbers, select_vectors
 
 EXCLUDE_SELF = (
     "Exclude the item with the query's own id from its results; default: if the queries are the items (no other file "
@@ -70,6 +71,14 @@ class VectorFiles(PlanTable):
         if self.queries is None:
             return True
         return same_file(context.path(self.queries), context.path(self.path)) and self.queries_ids in (None, self.ids)
+
+    def check_ids(self, context: SystemContext, corpus: Vectors, queries: Vectors | None) -> None:
+        """Refuse vectors without ids if the ids that their row numbers are matched with count from 1."""
+        reference, gold = context.loaded_gold.reference, context.gold
+        if reference is not None and reference.vectors is not None and reference.vectors.numbered:
+            return  # the rows of both models are matched by their numbers
+        for numbered in row_numbers(corpus, queries):
+            check_row_numbers(numbered, gold.queries, gold.items, gold.source)
 
     def varied(self, vectors: Vectors) -> Vectors:
         varied = vary(vectors, truncate=self.truncate, dtype=self.dtype)
@@ -112,6 +121,7 @@ class VectorsSystem(VectorFiles, SystemTable):
     def load(self, context: SystemContext) -> Loaded:
         context.loaded_gold.check_search()
         corpus, queries = self.read(context)
+        self.check_ids(context, corpus, queries)
         exclude = self.exclude_self if self.exclude_self is not None else context.loaded_gold.exclude_self
         similarities = VectorSimilarities(corpus, queries, self.metric)
         candidates, warnings = self._candidates(corpus, context)
@@ -142,7 +152,8 @@ class VectorsSystem(VectorFiles, SystemTable):
         sections: list[Section] = [space.hygiene]
         last_steps: tuple[LastStep, ...] = ()
         if context.checked.plan.is_lab and not only_order:
-            asked = select_vectors(corpus if queries is None else queries, space.ranking.queries, "query")
+            asked = corpus if queries is None else queries
+            asked = select_vectors(asked, space.ranking.queries, "query", own_file=queries is not None)
             sections.append(SystemFacts({"vectors": self.prepared}))
             sections += vector_sections(corpus, asked, top_scores(space.ranking, context.lab.table.k), context)
             last_steps = (add_lab_results,)
