@@ -75,9 +75,12 @@ def write(rankjury: Rankjury, *options: str, run: str = "old.trec") -> bytes:
     return Path("baseline.json").read_bytes()
 
 
-def renewal(error: str) -> list[str]:
-    """The command that a refusal names."""
-    return shlex.split(error.partition("rankjury baseline write ")[2])
+def renewal(error: str, accepted: str = "old.trec", placeholder: str = "RUN_OF_MAIN") -> list[str]:
+    """The arguments of the command that a refusal names, with a file for its placeholder and nothing of the new run."""
+    words = shlex.split(error.partition("rankjury baseline write ")[2])
+    assert words.count(placeholder) == 1 and "main branch" in error
+    assert not {"new.trec", "a report.json"}.intersection(words)
+    return [accepted if word == placeholder else word for word in words]
 
 
 @pytest.mark.usefixtures("gate_files")
@@ -240,7 +243,7 @@ class TestRefusals:
         saved = make_report(rankjury, "a report.json", *runs)
         outcome = rankjury(*GATE, saved, "-b", "baseline.json")
         check_failure(outcome, 3, "another gold")
-        assert rankjury(*WRITE, *renewal(outcome.err)).code == 0
+        assert rankjury(*WRITE, *renewal(outcome.err, saved, "REPORT_OF_MAIN")).code == 0
         assert rankjury(*GATE, saved, "-b", "baseline.json").code == 0
 
     def test_a_report_that_does_not_record_its_gold(self, rankjury: Rankjury) -> None:
@@ -258,6 +261,16 @@ class TestRefusals:
         check_failure(outcome, 3, "baseline.json: no such file")
         assert rankjury(*WRITE, *renewal(outcome.err)).code == 0
         assert rankjury(*GATE, *FILES, "-b", "baseline.json").code == 0
+
+    def test_a_regression_fails_after_the_command_that_renews(self, rankjury: Rankjury) -> None:
+        write(rankjury, run="new.trec")
+        put_gold(queries=QUERIES - 4)
+        put_targets("rr drop <= 0.1")
+        outcome = rankjury(*GATE, "g.qrels", "old.trec", "-b", "baseline.json")
+        check_failure(outcome, 3, "another gold")
+        assert "old.trec" not in outcome.err
+        assert rankjury(*WRITE, *renewal(outcome.err, "new.trec")).code == 0
+        assert rankjury(*GATE, "g.qrels", "old.trec", "-b", "baseline.json").code == 4
 
     def test_a_failed_gate_suggests_no_comparison_with_the_file(self, rankjury: Rankjury) -> None:
         write(rankjury)

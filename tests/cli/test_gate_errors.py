@@ -36,7 +36,7 @@ WRONG: dict[str, tuple[str, int, tuple[str, ...]]] = {
     "key": (f'targest = ["{PASS}"]', 2, ("t.toml", "unknown key 'targest'", "target")),
     "key of a target": (f'[[target]]\nrequire = "{PASS}"\nslcie = "x"', 2, ("t.toml", "'slcie'", "Did you mean slice")),
     "baseline": ('baseline = "odl"\ntargets = ["rr drop <= 1"]', 2, ("unknown system 'odl'", "old")),
-    "no baseline": ('targets = ["rr drop <= 1"]', 2, ("'rr' needs a baseline", "--baseline")),
+    "no baseline": ('targets = ["rr drop <= 1"]', 2, ("'rr drop <= 1' needs a baseline", "--baseline")),
     "no targets": ("targets = []", 2, ("t.toml: found no target", "ndcg@10 >= 0.85")),
     "no sign": ('targets = ["rr 0.5"]', 2, ("t.toml: cannot read the target 'rr 0.5'",)),
     "no number": ('targets = ["rr >= high"]', 2, ("'rr >= high'",)),

@@ -211,7 +211,7 @@ def test_other_conventions_are_refused_with_both_spellings(tmp_path: Path) -> No
         rankjury.gate(scored(RUN_B, missing="skip"), "rr drop <= 1", baseline=path)
     spellings = [measure.spelled_out() for measure in (Measure("rr"), Measure("rr", None, (("missing", "skip"),)))]
     assert all(spelling in str(caught.value) for spelling in spellings)
-    assert f"rankjury.write_baseline(report, '{path}')" in str(caught.value)
+    assert f"rankjury.write_baseline(report_of_main, '{path}')" in str(caught.value)
 
 
 def test_a_missing_measure_is_refused_where_its_difference_is_limited(tmp_path: Path) -> None:

@@ -297,7 +297,7 @@ class TestNames:
             verdict("ap drop <= 1", compared(row(None, None, n=0)))
 
     def test_a_relative_target_needs_a_baseline(self) -> None:
-        with pytest.raises(UsageError, match="needs a baseline, and there is none"):
+        with pytest.raises(UsageError, match=r"'ap drop <= 0\.1' needs a baseline, and there is none"):
             verdict("ap drop <= 0.1", self.REPORT)
         with pytest.raises(UsageError, match="'base' is the baseline itself"):
             verdict("ap drop <= 0.1", compared(row(0.0, None)), system="base")

@@ -176,3 +176,18 @@ class TestFile:
     def test_numbers_are_never_taken_for_targets(self, content: dict[str, Any]) -> None:
         with pytest.raises(UsageError):
             parse_targets("\n".join(f"{key} = {value}" for key, value in content.items()), "t.toml")
+
+
+@pytest.mark.parametrize(
+    ("written", "shown"),
+    [
+        ("ndcg@10 drop <= 0.005", "ndcg@10 drop <= 0.005"),
+        ("rr gain >= 2%", "rr gain >= 2%"),
+        ("rr  gain ≥ 0.1 %", "rr gain >= 0.1%"),
+        ("recall(rel=2)@10 >= 0.85", "recall(rel=2)@10 >= 0.85"),
+        ("latency_ms rise < -1e-7", "latency_ms rise < -1e-07"),
+    ],
+)
+def test_the_spelling_shows_the_whole_target_and_is_read_again(written: str, shown: str) -> None:
+    target = parse_target(written)
+    assert target.spelling == shown and parse_target(shown) == target

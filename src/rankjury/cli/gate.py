@@ -173,7 +173,7 @@ def _check_report(asked: "Targets", path: str, baseline: str | None, scoring: op
     report = load_report(path)
     if baseline and baseline not in report.systems and looks_like_baseline(baseline):
         chosen = ["--system", next(iter(report.systems))] if len(report.systems) > 1 else []
-        renew = _renewal(path, *chosen, "-o", baseline)
+        renew = _renewal("REPORT_OF_MAIN", *chosen, "-o", baseline)
         other = match_baseline(read_baseline(baseline), report, asked.targets, renew)
         return check_targets(asked.targets, report, other)
     if baseline and looks_like_report(baseline):
@@ -194,7 +194,7 @@ def _check_report(asked: "Targets", path: str, baseline: str | None, scoring: op
 def _check_files(
     asked: "Targets", targets: str, files: list[str], baseline: str | None, scoring: options.ScoringOptions
 ) -> "tuple[Gate, Sequence[str]]":
-    from rankjury.evaluation.baseline_file import looks_like_baseline, match_baseline, read_baseline
+    from rankjury.evaluation.baseline_file import ACCEPTED, looks_like_baseline, match_baseline, read_baseline
     from rankjury.evaluation.gate import check_targets, target_measures
     from rankjury.evaluation.report import looks_like_report, read_report
 
@@ -202,13 +202,12 @@ def _check_files(
     if looks_like_report(gold):
         raise UsageError(f"{gold} is a report", expected="one report alone, or a gold and runs")
     if baseline is None and asked.relative:
-        title = next(target.title for target in asked.targets if target.relative)
-        raise UsageError(f"the target {title!r} needs a baseline", hint="Name a run, or a report, with --baseline.")
-    renew = _renewal(gold, runs[0], "--targets", targets, *scoring.arguments(), "-o", baseline or "")
+        spelling = next(target.spelling for target in asked.targets if target.relative)
+        raise UsageError(f"the target {spelling!r} needs a baseline", hint="Name a run, or a report, with --baseline.")
+    renew = _renewal(gold, "RUN_OF_MAIN", "--targets", targets, *scoring.arguments(), "-o", baseline or "")
     if baseline and baseline.endswith(".json") and not exists(baseline):
-        raise DataError(
-            "no such file", where=baseline, expected="a baseline, a report or a run", hint=f"Make it: {renew}"
-        )
+        hint = f"Make it {ACCEPTED}: {renew}"
+        raise DataError("no such file", where=baseline, expected="a baseline, a report or a run", hint=hint)
     stored = read_baseline(baseline) if baseline and looks_like_baseline(baseline) else None
     other = stored or (read_report(baseline) if baseline and looks_like_report(baseline) else None)
     named = baseline if other is None else None
@@ -222,5 +221,5 @@ def _check_files(
 
 
 def _renewal(*arguments: str) -> str:
-    """Return the command that writes a baseline file."""
+    """Return the command that writes a baseline file; the run of the main branch is a placeholder."""
     return shlex.join(["rankjury", "baseline", "write", *arguments])

@@ -305,6 +305,9 @@ def gate(
 ) -> Gate:
     """Check a report against targets: pass, fail, or unsure.
 
+    An unsure gate is false, so ``assert rankjury.gate(…)`` fails on it; ``assert not gate.failed`` lets it pass, as
+    ``rankjury gate`` and ``rankjury.assert_ranking`` do.
+
     Args:
         report: A Report, the Scores of one ranking, or the path of a saved report.
         *targets: Targets such as ``"ndcg@10 >= 0.85"``, paths of files with targets, or a list of both.
@@ -315,8 +318,8 @@ def gate(
             itself is beyond the limit.
 
     Returns:
-        A Gate. It is true only where all targets passed; ``passed``, ``failed``, ``unsure`` and ``outcome`` distinguish
-        the three outcomes. ``print`` shows the verdict and every target.
+        A Gate: ``passed``, ``failed``, ``unsure`` and ``outcome`` distinguish the three outcomes. ``print`` shows the
+        verdict and every target.
 
     Raises:
         UsageError: No target was given, or one cannot be read, or names a system or measure that the report lacks.
@@ -330,7 +333,7 @@ def gate(
     asked, checked = read_targets(targets).targets, _report(report)
     is_file = isinstance(baseline, str | Path) and baseline not in checked.systems
     if is_file and looks_like_baseline(str(baseline)):
-        renew = f"rankjury.write_baseline(report, {str(baseline)!r})"
+        renew = f"rankjury.write_baseline(report_of_main, {str(baseline)!r})"
         other: Report | str | None = match_baseline(read_baseline(str(baseline)), checked, asked, renew)
     elif baseline is None or (isinstance(baseline, str) and not (is_file and looks_like_report(baseline))):
         other = baseline

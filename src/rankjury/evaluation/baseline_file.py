@@ -40,6 +40,8 @@ _HINT = "rankjury baseline write GOLD RUN -o baseline.json makes one."
 _DAMAGED = "a baseline file as rankjury writes it"
 _SCHEMA = re.compile(r'"schema"\s*:\s*"rankjury\.baseline/')
 _SHA256 = re.compile("[0-9a-f]{64}")
+ACCEPTED = "from a run that you accept, such as that of the main branch"
+"""What a baseline is made from, for hints: one from the run that is checked would let every loss pass."""
 _ROUNDING = 1e-9
 """Relative difference of two means that is rounding: that of a geometric mean depends on the processor."""
 
@@ -222,12 +224,12 @@ def match_baseline(baseline: Report, report: Report, targets: Sequence[Target], 
         baseline: What ``read_baseline`` returned.
         report: The report that is checked.
         targets: What must hold.
-        renew: How the file is written again, for errors.
+        renew: How the file is written again, for errors, with a placeholder for the run.
 
     Raises:
         DataError: The baseline is of another gold or of other conventions, or lacks what a target is about.
     """
-    ours, theirs, hint = _known_gold(report), _known_gold(baseline), f"Renew it from a run that you accept: {renew}"
+    ours, theirs, hint = _known_gold(report), _known_gold(baseline), f"Renew it {ACCEPTED}: {renew}"
     if ours != theirs:
         found = f"the baseline was made from another gold: {_size(theirs)}, and here {_size(ours)}"
         found += ", with other content" if _size(ours) == _size(theirs) else ""

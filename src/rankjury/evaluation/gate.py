@@ -109,9 +109,9 @@ class Gate(Decision, Section):
     """The verdicts of all targets.
 
     A target whose value is beyond the limit failed; where the value holds but its interval crosses the limit, it is
-    unsure. A gate is true only where all targets passed: ``assert rankjury.gate(report, "ap >= 0.5")`` fails where a
-    target failed or is unsure. ``passed``, ``failed`` and ``unsure`` distinguish the three outcomes; ``exit_code`` is
-    that of ``rankjury gate``.
+    unsure. A gate is true only where all targets passed, so ``assert gate`` fails where one is unsure;
+    ``assert not gate.failed`` lets it pass, as ``rankjury gate`` and ``rankjury.assert_ranking`` do. ``passed``,
+    ``failed`` and ``unsure`` distinguish the three outcomes; ``exit_code`` is that of ``rankjury gate``.
     """
 
     name = "gate"
@@ -305,7 +305,7 @@ def _difference(target: Target, system: str, report: Report, baseline: str | Non
     if other is None and (baseline is None or baseline == system):
         what = f"{system!r} is the baseline itself" if baseline else "there is none"
         hint = "Name it with --baseline, a system of the report or another report."
-        raise UsageError(f"the target {target.title!r} needs a baseline, and {what}", where=report.source, hint=hint)
+        raise UsageError(f"the target {target.spelling!r} needs a baseline, and {what}", where=report.source, hint=hint)
     base, name = other or report, system if other is not None else baseline or system
     if name not in base.systems and len(base.systems) > 1:
         raise UsageError(

@@ -108,6 +108,12 @@ class Target(Record):
         return f"{self.change} {text}" if self.change else text
 
     @property
+    def spelling(self) -> str:
+        """The limit as it is written: ``recall@100 drop <= 0.005``, ``rr gain >= 2%``."""
+        subject = f"{self.subject} {self.change}" if self.change else self.subject
+        return f"{subject} {self.sign} " + (f"{self.limit * 100:.12g}%" if self.share else f"{self.limit:.12g}")
+
+    @property
     def title(self) -> str:
         """What it is about: its name, or the measure and the slice."""
         return self.name or (f"{self.subject}, {self.slice}" if self.slice else self.subject)

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from os.path import exists
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from rankjury.core.validation import check_arguments
 from rankjury.errors import DataError, RankjuryError, UsageError, shorten
 from rankjury.evaluation.api import evaluate
 from rankjury.evaluation.baseline_file import (
+    ACCEPTED,
     baseline_text,
     compare_baselines,
     looks_like_baseline,
@@ -22,6 +24,7 @@ from rankjury.evaluation.gate import Gate, Verdict, check_targets, target_measur
 from rankjury.evaluation.paired import largest_drops, pair_scores
 from rankjury.evaluation.report import Report, looks_like_report, read_report
 from rankjury.evaluation.scores import Scores
+from rankjury.evaluation.sections import group_warnings
 from rankjury.evaluation.targets import Target, Targets, read_targets
 from rankjury.io.atomic import make_folder, write_text
 from rankjury.measures.dialects import resolve
@@ -34,6 +37,8 @@ from rankjury.tracking.assertion_log import BaselineRequest, record
 
 _LOSSES = 5
 """Queries with the largest losses that a failure names."""
+_WARNINGS = 3
+"""Lines of warnings below those of the targets."""
 _NAMED = 3
 """Measures whose difference is shown where a baseline file is replaced."""
 
@@ -53,6 +58,9 @@ def assert_ranking(
     empty: OnEmpty | None = None,
 ) -> Gate:
     """Check a ranking against targets in a test, and raise an AssertionError where one fails.
+
+    An unsure target passes here unless ``strict``, as with ``rankjury gate`` and ``assert not gate.failed``; ``assert
+    gate``, with the Gate of ``rankjury.gate``, fails on it.
 
     Args:
         gold: The relevant items, in any form that ``rankjury.evaluate`` takes.
@@ -76,7 +84,8 @@ def assert_ranking(
 
     Raises:
         AssertionError: A target failed, or is unsure with ``strict``. The message begins with the verdict, and shows
-            every target with its value, interval and n, and the queries with the largest losses.
+            every target with its value, interval and n, the queries with the largest losses, and up to three warnings
+            about the data.
         UsageError: No target was given, or one cannot be read, or needs a baseline and there is none.
         DataError: The data is wrong, or the baseline file is missing, damaged, or of another gold or other conventions.
 
@@ -88,13 +97,11 @@ def assert_ranking(
     __tracebackhide__ = True
     conventions = {"dialect": dialect, "rel": rel, "ties": ties, "missing": missing, "empty": empty}
     try:
-        gate, losses = _checked(
-            gold, ranking, read_targets(targets), baseline, bool(strict), bool(lenient), conventions
-        )
+        gate, more = _checked(gold, ranking, read_targets(targets), baseline, bool(strict), bool(lenient), conventions)
     except RankjuryError as error:
         raise error.with_traceback(None) from None  # pytest shows the test instead of what is within
     if gate.exit_code:
-        raise AssertionError("\n".join([*str(gate).splitlines(), *losses]))
+        raise AssertionError("\n".join([*str(gate).splitlines(), *more]))
     return gate
 
 
@@ -107,7 +114,10 @@ def _checked(
     lenient: bool,
     conventions: Mapping[str, Any],
 ) -> tuple[Gate, list[str]]:
-    """Return the verdicts, and lines on the queries that lost most; a baseline file is written if that is asked."""
+    """Return the verdicts, and lines on the queries that lost most and on the data, for a failure.
+
+    A baseline file is written if that is asked.
+    """
     labels = _measures(asked)
     report = _report_on(gold, ranking, labels, conventions)
     chosen = asked.baseline if baseline is None else baseline
@@ -119,15 +129,18 @@ def _checked(
     elif chosen is not None:
         other = _baseline(chosen, report, asked.targets, gold, labels, conventions)
     elif asked.relative:
-        title = next(target.title for target in asked.targets if target.relative)
+        spelling = next(target.spelling for target in asked.targets if target.relative)
         hint = "Give a ranking, a report or a baseline file with baseline=."
-        raise UsageError(f"the target {title!r} needs a baseline", hint=hint)
+        raise UsageError(f"the target {spelling!r} needs a baseline", hint=hint)
     gate = Gate((), report.source, None, strict, lenient)
     if targets:
         gate = check_targets(targets, report, other, strict=strict, lenient=lenient)
     for verdict in gate.verdicts:
         record(f"{verdict.outcome.upper()} {_describe(verdict)}")
-    return gate, list(_losses(gate, report, other))
+    warnings = _warnings(report)
+    for line in warnings:
+        record(f"WARNING {line}")
+    return gate, [*_losses(gate, report, other), *(f"warning: {line}" for line in warnings)]
 
 
 def _measures(asked: Targets) -> list[str]:
@@ -166,10 +179,10 @@ def _baseline(
         return report_on(given) if isinstance(given, Scores) else given
     path = _shown(given.path) if isinstance(given, BaselineRequest) else given
     if isinstance(path, str | Path):
-        renew = f"rankjury.write_baseline(rankjury.evaluate(gold, ranking, {labels}), {str(path)!r})"
+        renew = f"rankjury.write_baseline(rankjury.evaluate(gold, ranking_of_main, {labels}), {str(path)!r})"
         renew = given.command if isinstance(given, BaselineRequest) else renew
         if not exists(path) and (isinstance(given, BaselineRequest) or str(path).endswith(".json")):
-            raise DataError("no such baseline file", where=str(path), hint=f"Make it: {renew}")
+            raise DataError("no such baseline file", where=str(path), hint=f"Make it {ACCEPTED}: {renew}")
         if isinstance(given, BaselineRequest) or looks_like_baseline(str(path)):
             return match_baseline(read_baseline(str(path)), report, targets, renew)
         if looks_like_report(str(path)):
@@ -221,6 +234,13 @@ def _shown(path: Path) -> str:
 def _describe(verdict: Verdict) -> str:
     difference = "difference " if verdict.target.relative else ""
     return f"{verdict.target.title} {difference}{verdict.shown}, n {verdict.n}, {allowed(verdict)}"
+
+
+def _warnings(report: Report) -> list[str]:
+    """Return what to know of the data; few queries are not among it, because each line of a target has their number."""
+    found = [replace(warning, system=None) for warning in report.warnings if warning.code != "few-queries"]
+    lines = group_warnings(found, list(report.systems), report.unit, _WARNINGS, "rankjury.evaluate shows all")
+    return [visible(line, one_line=True) for line in lines]
 
 
 def _losses(gate: Gate, report: Report, other: Report | None) -> Iterator[str]:

@@ -18,7 +18,13 @@ _PROPERTY = "rankjury"
 """Name of the property of a test's report that holds a line: workers of pytest-xdist send it to the controller."""
 _OPTION = "--rankjury-update-baseline"
 _LONGEST_NAME = 100
-_COLOURS = {"PASS": {"green": True}, "FAIL": {"red": True}, "UNSURE": {"yellow": True}, "BASELINE": {"bold": True}}
+_COLOURS = {
+    "PASS": {"green": True},
+    "FAIL": {"red": True},
+    "UNSURE": {"yellow": True},
+    "WARNING": {"yellow": True},
+    "BASELINE": {"bold": True},
+}
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -53,7 +59,8 @@ def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
 
 
 class _Summary:
-    """Section of the terminal summary: one line per target, and one per baseline file that was written."""
+    """Section of the terminal summary: one line per target, the warnings about the data below them, and one line per
+    baseline file that was written."""
 
     def __init__(self) -> None:
         self._lines: dict[str, list[str]] = {}
@@ -65,10 +72,10 @@ class _Summary:
             self._lines[report.nodeid] = lines
 
     def pytest_terminal_summary(self, terminalreporter: "pytest.TerminalReporter", config: pytest.Config) -> None:
-        """Print the section; with -q without targets that passed, with -qq not at all."""
+        """Print the section; with -q without warnings and targets that passed, with -qq not at all."""
         verbosity = int(config.getoption("verbose"))
         rows = [(test, *line.split(" ", 1)) for test, lines in self._lines.items() for line in lines]
-        shown = [row for row in rows if verbosity >= 0 or row[1] != "PASS"]
+        shown = [row for row in rows if verbosity >= 0 or row[1] not in ("PASS", "WARNING")]
         if not shown or verbosity < -1:
             return
         terminalreporter.ensure_newline()

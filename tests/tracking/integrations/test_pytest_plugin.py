@@ -53,6 +53,18 @@ class TestAssertion:
             (line,) = (line for line in text.splitlines() if verdict.target.wanted in line and verdict.shown in line)
             assert line.startswith(verdict.outcome.upper()) and f" {verdict.n} " in line
 
+    def test_a_failure_shows_the_warnings_in_three_lines(self) -> None:
+        gold = GOLD | {"none": {"a": 0}, "\x1b[31m": {"a": 1}}
+        run = {query: ["b", "x", "x1", "x2"] for query in GOLD} | {"none": ["a"], "extra": ["a"]}
+        with pytest.raises(AssertionError) as caught:
+            rankjury.assert_ranking(gold, run, "NDCG@3 >= 1")
+        lines = [line for line in str(caught.value).splitlines() if line.startswith("warning: ")]
+        found = rankjury.evaluate(gold, run, "NDCG@3").warnings
+        assert len({warning.code for warning in found}) > 4 and len(lines) == 3
+        assert "NDCG@3 is read as ir_measures" in lines[0] and "\x1b" not in str(caught.value)
+        assert "unjudged" in lines[2] and "warning" in lines[2]
+        assert not [line for line in failure(FAILS).splitlines() if line.startswith("warning: ") and "few" in line]
+
     def test_unsure_fails_under_strict_and_a_doubtful_failure_passes_under_lenient(self) -> None:
         assert failure(UNSURE, strict=True).startswith("UNSURE: rr")
         beyond = "rr >= 0.5"
@@ -126,13 +138,14 @@ class TestAssertion:
         ("targets", "options", "error", "fragment"),
         [
             ([], {}, UsageError, "no target was given"),
-            (["rr drop <= 1"], {}, UsageError, "needs a baseline"),
+            (["rr drop <= 1"], {}, UsageError, "'rr drop <= 1' needs a baseline"),
+            (["rr >= 0", "ap gain >= 2.5 %"], {}, UsageError, "'ap gain >= 2.5%' needs a baseline"),
             (["latency <= 3"], {}, UsageError, "recorded values are checked by rankjury.gate"),
             (["ndgc@3 >= 0"], {}, UsageError, "Did you mean ndcg@3?"),
             ([3], {}, UsageError, "type int"),
             ([PASSES], {"dialect": "trec"}, UsageError, "'trec'"),
             ([PASSES], {"k": 3}, UsageError, "unknown argument 'k'"),
-            (["rr drop <= 1"], {"baseline": "nowhere.json"}, DataError, "rankjury.write_baseline("),
+            (["rr drop <= 1"], {"baseline": "nowhere.json"}, DataError, "rankjury.evaluate(gold, ranking_of_main"),
             (["rr drop <= 1"], {"baseline": "nowhere.trec"}, DataError, "nowhere.trec: no such file"),
         ],
     )
@@ -196,7 +209,12 @@ def put_test(project: pytest.Pytester, body: str, name: str = "test_search") -> 
 
 
 def summary(result: pytest.RunResult) -> list[str]:
-    """The lines of the section rankjury."""
+    """The lines of the section rankjury, without warnings."""
+    return [line for line in section(result) if not line.startswith("WARNING")]
+
+
+def section(result: pytest.RunResult) -> list[str]:
+    """All lines of the section rankjury."""
     lines = result.stdout.lines
     start = next((number for number, line in enumerate(lines) if re.fullmatch("=+ rankjury =+", line)), None)
     if start is None:
@@ -231,6 +249,23 @@ class TestSummary:
         for line, verdict, (word, test) in zip(summary(result), expected, words, strict=True):
             assert line.split()[:2] == [word, f"test_search.py::{test}"]
             assert f"rr {verdict.shown}, n 30, {verdict.target.wanted}" in line
+
+    def test_warnings_about_the_data_follow_the_lines_of_their_assertion(self, project: pytest.Pytester) -> None:
+        put_test(project, BASIC)
+        result = project.runpytest_inprocess()
+        of_good = [line for line in section(result) if "::test_good" in line]
+        assert [line.split()[0] for line in of_good] == ["PASS", "UNSURE", "WARNING", "WARNING"]
+        missing = len(GOLD) - len(RUN)
+        assert f"{missing} judged queries are missing" in of_good[2] and "scored 0" in of_good[2]
+        assert "unjudged items" in of_good[3]
+        assert [line.split()[0] for line in section(result) if "::test_bad" in line] == ["FAIL", "WARNING", "WARNING"]
+        result.stdout.fnmatch_lines([f"E *warning: {missing} judged queries are missing*"])
+        assert [line.split()[0] for line in section(project.runpytest_inprocess("-q"))] == ["UNSURE", "FAIL"]
+
+    def test_data_without_faults_has_no_warning(self, project: pytest.Pytester) -> None:
+        body = "def test_x():\n    rankjury.assert_ranking(gold, {query: ['a', 'b'] for query in gold}, 'rr >= 0.2')\n"
+        put_test(project, body)
+        assert [line.split()[0] for line in section(project.runpytest_inprocess())] == ["PASS"]
 
     def test_the_message_of_pytest_begins_with_the_verdict(self, project: pytest.Pytester) -> None:
         put_test(project, BASIC)
@@ -268,7 +303,8 @@ class TestSummary:
         put_test(project, BASIC)
         project.runpytest_inprocess("--junitxml=out.xml")
         text = Path("out.xml").read_text(encoding="utf-8")
-        assert text.count('<property name="rankjury" value="') == 3 and 'value="FAIL rr ' in text
+        assert len(re.findall('<property name="rankjury" value="(?!WARNING)', text)) == 3 and 'value="FAIL rr ' in text
+        assert text.count('<property name="rankjury" value="WARNING ') == 4
 
     def test_workers_of_xdist_send_their_lines(self, project: pytest.Pytester) -> None:
         pytest.importorskip("xdist")
@@ -288,7 +324,7 @@ class TestBaseline:
         put_test(project, COMPARED.format(seed=1, name='"search.json"'))
         missing = project.runpytest_inprocess()
         missing.assert_outcomes(failed=1)
-        command = re.search(r"Make it: (pytest .*)", missing.stdout.str())
+        command = re.search(r"Make it .*main branch: (pytest .*)", missing.stdout.str())
         assert command is not None and not Path("search.json").exists()
         written = project.runpytest_inprocess(*shlex.split(command[1])[1:])
         written.assert_outcomes(passed=1)
@@ -355,7 +391,7 @@ class TestSearch:
         (folder / "test_it.py").write_text(HEAD + '@pytest.mark.parametrize("name", ["a b"])' + body)
         os.chdir(folder)
         result = project.runpytest_inprocess(f"--rootdir={project.path}")
-        command = re.search(r"Make it: (pytest .*)", result.stdout.str())
+        command = re.search(r"Make it .*main branch: (pytest .*)", result.stdout.str())
         assert command is not None and "quality" not in command[1]
         project.runpytest_inprocess(*shlex.split(command[1])[1:]).assert_outcomes(passed=1)
         assert (folder / "files" / "a.json").exists()
@@ -375,7 +411,9 @@ class TestSearch:
         path.write_text(path.read_text().replace("range(30)", "range(31)"))
         result = project.runpytest_inprocess()
         result.assert_outcomes(failed=1)
-        result.stdout.fnmatch_lines(["*DataError: *another gold*pytest test_search.py::test_against " + UPDATE])
+        result.stdout.fnmatch_lines(
+            ["*DataError: *another gold*main branch*pytest test_search.py::test_against " + UPDATE]
+        )
         project.runpytest_inprocess(UPDATE).assert_outcomes(passed=1)
         project.runpytest_inprocess().assert_outcomes(passed=1)
 
