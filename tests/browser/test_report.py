@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from tests.browser.ground import watched
-from tests.browser.reported import Reported, items_of, rows_of, rows_on_all_pages
+from tests.browser.reported import Reported, items_of, reported, rows_of, rows_on_all_pages
+from tests.tracking.archive.made import put_small, ranked
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -26,6 +27,15 @@ ORDER = [
     "provenance",
     "warnings",
 ]
+REVERSED = """
+gold = "gold.qrels"
+measures = ["rr@10"]
+baseline = "old"
+
+[systems]
+new = "new.trec"
+old = "old.trec"
+"""
 CLOSE = 2e-3
 """Scores on the page have fewer digits, by which they are also ordered."""
 
@@ -274,3 +284,40 @@ def test_the_policy_lets_no_other_script_run(browser: "Browser", movies: Reporte
         )
         assert watch.page.evaluate("() => window.ran") is None
         assert any("Content Security Policy" in fault for fault in watch.faults)
+
+
+@pytest.fixture(scope="module")
+def reversed_plan(tmp_path_factory: pytest.TempPathFactory) -> Reported:
+    """Two systems, of which the plan names the baseline last; one query has an item that only the first finds."""
+    folder = tmp_path_factory.mktemp("reversed")
+    plan = put_small(folder / "plan", REVERSED)
+    (plan.parent / "old.trec").write_text("q00 Q0 a 1 2.5241 t\n" + ranked(0).split("\n", 3)[3])
+    (plan.parent / "new.trec").write_text("q00 Q0 b 1 2.5241 t\nq00 Q0 a 2 2.4348 t\n" + ranked(1).split("\n", 3)[3])
+    return reported(plan, folder)
+
+
+def test_the_baseline_comes_first_whatever_the_order_of_the_plan(page: "Page", reversed_plan: Reported) -> None:
+    reversed_plan.opened(page)
+    assert list(reversed_plan.report.systems) == ["new", "old"]
+    heads = page.locator("#query-table thead th").all_inner_texts()
+    assert [head.split()[0] for head in heads[1:]] == ["old", "new"] and ["Δ" in head for head in heads[1:]] == [
+        False,
+        True,
+    ]
+    place = reversed_plan.queries.index("q00")
+    label = page.locator("#measure option").first.inner_text()
+    exact = [float(reversed_plan.report.scores[name][label][place]) for name in ("old", "new")]
+    assert exact[0] > exact[1]
+    cells = page.locator('tr[data-query="q00"] td')
+    assert [float(cell.split()[0]) for cell in cells.all_inner_texts()] == pytest.approx(exact, abs=0.0005)
+    page.goto(f"{reversed_plan.address}#query=q00")
+    page.wait_for_selector("#query[data-shown]")
+    assert page.locator("#query .column:not(.gold) h3 bdi").all_inner_texts() == ["old", "new"]
+    assert page.locator("#query-body tbody th").all_inner_texts() == ["old", "new"]
+
+
+def test_an_item_that_the_baseline_did_not_find_says_so(page: "Page", reversed_plan: Reported) -> None:
+    page.goto(f"{reversed_plan.address}#query=q00")
+    page.wait_for_selector("#query[data-shown]")
+    assert page.locator("#query .column .move").all_inner_texts() == ["not in baseline", "▼1"]
+    assert page.locator("#query .column .score").all_inner_texts() == ["2.524", "2.524", "2.435"]

@@ -3,6 +3,7 @@
 A number has as many digits as its confidence interval justifies.
 """
 
+from collections.abc import Iterable
 from math import ceil, floor, isclose, isnan, log10
 
 from rankjury.stats.estimates import Estimate
@@ -34,6 +35,12 @@ def format_percent(share: float, decimals: int | None = None, *, signed: bool = 
         places += 1
     text = f"{value:{sign}.{places}f}"
     return f"{text.rstrip('0').rstrip('.') if '.' in text else text} %".replace("-", "−")
+
+
+def format_range(numbers: Iterable[int]) -> str:
+    """Format the smallest and the largest of some numbers, one number where they are equal: ``9``, ``9–10``."""
+    found = set(numbers)
+    return "–".join(f"{number:,}" for number in sorted({min(found), max(found)}))
 
 
 def interval_decimals(ci: Bounds | None) -> int:

@@ -112,6 +112,15 @@ class TestSlices:
         sure = slices_chart(replace(report, resampling=Resampling(level=0.9)), "ndcg@10")
         assert sure is not None and not any(dot.muted for dot in sure.dots) and "Hollow" not in sure.footnote
 
+    def test_the_number_of_queries_is_that_of_the_values(self) -> None:
+        part = sliced("a", compared("x", 0.1, (0.0, 0.2), 0.01), n=10, means={"x": entry(0.3, n=8)})
+        report = small([part])
+        differences, means = (
+            slices_chart(each, "ndcg@10") for each in (report, replace(report, slices=(replace(part, beside=()),)))
+        )
+        assert differences is not None and [row.note for row in differences.rows] == ["n 9"]
+        assert means is not None and [row.note for row in means.rows] == ["n 8"]
+
     def test_at_most_thirty_and_how_many_more(self) -> None:
         slices = [sliced(f"s{n:02}", compared("x", n / 100, (0.0, 1.0), 0.5)) for n in range(41)]
         chart = slices_chart(small(slices), "ndcg@10")
@@ -184,6 +193,19 @@ class TestSystems:
         assert chart is not None and "1 more under other measures" in chart.footnote
         alone = differences_chart(replace(report, headline=("novelty@10",)))
         assert values(alone) == [[3.0]]
+
+    def test_measures_that_are_not_tested_are_omitted_and_never_called_not_different(self) -> None:
+        tested = compared("x", 0.1, (0.0, 0.2), 0.5)
+        untested = replace(compared("x", 0.3, (0.2, 0.4), 0.01, "judged@10"), p=None, p_holm=None)
+        report = small([], comparisons=(tested, untested))
+        both = scored({**report.systems["x"].estimates, "judged@10": entry(0.8)})
+        report = replace(report, systems={**report.systems, "x": both})
+        chart = differences_chart(report)
+        assert values(chart, 9) == [[0.1]] and chart is not None
+        assert "Hollow: not shown to differ" in chart.footnote and "not tested" not in chart.footnote
+        alone = differences_chart(replace(report, comparisons=(untested,)))
+        assert values(alone, 9) == [[0.3]] and alone is not None
+        assert "Hollow: not tested." in alone.footnote
 
     def test_nothing_is_compared(self, report_of: Callable[[str], Report]) -> None:
         assert differences_chart(report_of("driving")) is None

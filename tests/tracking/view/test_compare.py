@@ -93,7 +93,11 @@ def test_a_query_has_both_rankings_and_one_gold(pair: RunPair) -> None:
             items = {one["name"]: one["items"] for one in side["systems"]}
             for name in pair.systems:
                 assert found["systems"][beside.systems.index(f"{'ab'[at]}: {name}")]["items"] == items[name]
-                assert found["scores"][f"{'ab'[at]}: {name}"] == side["scores"][name]
+                label = f"{'ab'[at]}: {name}"
+                place, row = beside.systems.index(label), beside.table.row_of(id_)
+                shown = {measure: beside.rounded(measure)[place, row] for measure in beside.labels}
+                assert found["scores"][label] == shown, "the digits are those of the table"
+                assert shown == pytest.approx({measure: side["scores"][name][measure] for measure in shown}, rel=1e-3)
     assert beside.query("none") is None
 
 

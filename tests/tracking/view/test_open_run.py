@@ -8,7 +8,8 @@ import pytest
 
 from rankjury.evaluation.report import Report
 from rankjury.reporting.html.page import page_context
-from rankjury.reporting.html.query_data import QueryDetails, round_significant
+from rankjury.reporting.html.query_data import QueryDetails, none_for_nan
+from rankjury.reporting.html.rounding import round_for_display
 from rankjury.tracking.archive.archive import Archive
 from rankjury.tracking.view.open_run import LruCache, RowRequest
 from rankjury.tracking.view.overview import RunCatalog
@@ -51,19 +52,20 @@ def test_every_query_is_told_as_the_file_tells_it(made: Made) -> None:
         found, expected = opened.query(id_), details.query(row)
         assert found is not None
         scores = {
-            system: {label: rounded(value) for label, value in own.items()}
-            for system, own in expected["scores"].items()
+            system: {label: none_for_nan(float(opened.rounded(label)[place, row])) for label in own}
+            for place, (system, own) in enumerate(expected["scores"].items())
         }
         assert found == expected | {"scores": scores}
     assert opened.query("nobody asked this") is None
 
 
-def rounded(value: float | None) -> float | None:
-    return None if value is None else float(round_significant(np.array([value]))[0])
+def bases_of(report: Report) -> list[int]:
+    systems = list(report.systems)
+    return [systems.index(report.baseline) if report.baseline in systems else -1] * len(systems)
 
 
 def test_ids_texts_slices_and_scores_are_those_of_the_report(made: Made) -> None:
-    details, _, shelf, name = made
+    details, report, shelf, name = made
     opened = shelf.open(name)
     assert opened.table.ids.to_list() == list(details.ids) and opened.table.texts.to_list() == list(details.texts)
     assert opened.slices == list(details.slices)
@@ -73,7 +75,8 @@ def test_ids_texts_slices_and_scores_are_those_of_the_report(made: Made) -> None
         nothing = np.full(len(details.ids), np.nan)
         expected = np.vstack([columns.get(label, nothing) for columns in details.scores.values()])
         np.testing.assert_array_equal(opened.scores(label), expected)
-        np.testing.assert_array_equal(opened.rounded(label), round_significant(expected))
+        shown = round_for_display(expected, bases_of(report))
+        np.testing.assert_array_equal(opened.rounded(label), shown)
 
 
 def test_the_page_says_what_the_file_says(made: Made) -> None:

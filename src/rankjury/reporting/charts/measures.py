@@ -1,6 +1,6 @@
 """Charts of measures: systems, differences to the baseline, both by slice, and curves over cut-offs."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from math import isfinite, nan
@@ -20,6 +20,7 @@ from rankjury.stats.formatting import (
     NO_VALUE,
     format_difference,
     format_percent,
+    format_range,
     format_value,
     format_with_interval,
     interval_decimals,
@@ -61,9 +62,10 @@ def headline_chart(report: Report, measure: str) -> DotPlot:
 def differences_chart(report: Report) -> DotPlot | None:
     """Return every system's difference to the baseline under each headline measure; None where nothing is compared.
 
-    All are on one axis, so that measures that are not shares between 0 and 1 are left to charts of their own.
+    All are on one axis, so that measures that are not shares between 0 and 1 are left to charts of their own. Measures
+    that describe a run, and so are not tested, are omitted, unless no other measure is compared.
     """
-    compared = [comparison for comparison in report.comparisons if isfinite(comparison.difference)]
+    compared = only_tested(comparison for comparison in report.comparisons if isfinite(comparison.difference))
     headline = [label for label in report.headline if label in report.labels] or report.labels
     measures = [label for label in headline if any(comparison.measure == label for comparison in compared)]
     if not measures:
@@ -103,7 +105,7 @@ def differences_chart(report: Report) -> DotPlot | None:
         footnote=_footnote(
             report,
             rows,
-            "not shown to differ, with all comparisons considered",
+            _hollow_meaning(compared, "comparisons"),
             f"{left_out} more under other measures: see the table." if left_out else "",
         ),
     )
@@ -136,6 +138,7 @@ def slices_chart(report: Report, measure: str, system: str | None = None) -> Dot
 
 def _slice_differences(report: Report, measure: str, systems: Sequence[str]) -> DotPlot:
     rows = []
+    drawn: list[Comparison] = []
     for part in report.slices:
         comparisons = {
             comparison.system: comparison
@@ -144,7 +147,8 @@ def _slice_differences(report: Report, measure: str, systems: Sequence[str]) -> 
         }
         titles = {name: f"{part.label}, {name}" for name in systems}
         if dots := _difference_dots(report, systems, comparisons, titles):
-            rows.append(DotRow(part.name, dots, f"n {part.n:,}"))
+            drawn += comparisons.values()
+            rows.append(DotRow(part.name, dots, f"n {format_range(each.n for each in comparisons.values())}"))
     differing = [row for row in rows if not all(dot.value == dot.low == dot.high == 0 for dot in row.dots)]
     same = len(rows) - len(differing)
     baseline = report.baseline or "the baseline"
@@ -156,7 +160,7 @@ def _slice_differences(report: Report, measure: str, systems: Sequence[str]) -> 
         systems,
         differing,
         f"Difference in {measure} between {named} and {baseline}",
-        "not shown to differ, with all slices considered",
+        _hollow_meaning(drawn, "slices"),
         f"{plural(same, 'slice', 'slices')} without a difference {'is' if same == 1 else 'are'} not drawn."
         if same
         else "",
@@ -176,13 +180,14 @@ def _slice_means(report: Report, measure: str, systems: Sequence[str]) -> DotPlo
             for gap in part.beside
             if isinstance(gap, Gap) and gap.measure == measure and not is_significant(gap.p_holm, report.level)
         }
+        estimates = {name: part.estimates[name][measure] for name in systems if measure in part.estimates.get(name, {})}
         dots = [
-            mean_dot(part.estimates[name][measure], f"{part.label}, {name}", series=series, muted=name in alike)
-            for series, name in enumerate(systems)
-            if measure in part.estimates.get(name, {})
+            mean_dot(estimate, f"{part.label}, {name}", series=systems.index(name), muted=name in alike)
+            for name, estimate in estimates.items()
         ]
         if dots:
-            rows.append(DotRow(part.name, tuple(dots), f"n {part.n:,}"))
+            note = f"n {format_range(estimate.n for estimate in estimates.values())}"
+            rows.append(DotRow(part.name, tuple(dots), note))
     overall = report.systems[systems[0]].estimates[measure] if len(systems) == 1 else None
     mean = None if overall is None else finite_or_none(overall.mean)
     named, of = _named(systems)
@@ -239,6 +244,21 @@ def _worst_first(rows: Sequence[DotRow], systems: int, *, lower: bool) -> tuple[
     most = min(_MOST_SLICES, max(_FEWEST_SLICES, _MOST_DOTS // systems))
     ordered = sorted(defined, key=lambda row: (worst(row), row.label))
     return tuple(ordered[:most]), len(ordered) - len(ordered[:most])
+
+
+def only_tested(comparisons: Iterable[Comparison]) -> list[Comparison]:
+    """Return the comparisons under measures that are tested, or all where none is."""
+    found = list(comparisons)
+    tested = {comparison.measure for comparison in found if comparison.p is not None}
+    return [comparison for comparison in found if comparison.measure in tested] or found
+
+
+def _hollow_meaning(comparisons: Sequence[Comparison], considered: str) -> str:
+    """Return what a hollow dot means: no test has shown a difference, or there was no test."""
+    known = {comparison.p is not None for comparison in comparisons}
+    if known == {False}:
+        return "not tested"
+    return f"not shown to differ, with all {considered} considered{', or not tested' if len(known) > 1 else ''}"
 
 
 def _named(systems: Sequence[str]) -> tuple[str, str]:

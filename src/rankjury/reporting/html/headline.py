@@ -10,7 +10,7 @@ from rankjury.evaluation.gate import Gate
 from rankjury.evaluation.report import Report
 from rankjury.evaluation.summary import contradicts_interval
 from rankjury.measures.measure import LEGEND
-from rankjury.reporting.charts.measures import differences_chart, headline_chart
+from rankjury.reporting.charts.measures import differences_chart, headline_chart, only_tested
 from rankjury.reporting.charts.spec import DotPlot
 from rankjury.reporting.tables import (
     CellStyle,
@@ -201,7 +201,7 @@ def headline_notes(report: Report, labels: Sequence[str]) -> Iterator[str]:
 def first_chart(report: Report, labels: Sequence[str]) -> DotPlot | None:
     """Return the differences to the baseline, or the means where nothing is compared; None for a single system."""
     idle = idle_systems(report)
-    shown = [comparison for comparison in report.comparisons if comparison.system not in idle]
+    shown = only_tested(comparison for comparison in report.comparisons if comparison.system not in idle)
     measures = [label for label in labels if any(comparison.measure == label for comparison in shown)]
     if measures:
         most = max(1, _MOST_DOTS // len({comparison.system for comparison in shown}))

@@ -45,7 +45,7 @@ from rankjury.reporting.tables import (
 from rankjury.reporting.tables.differences import ITEM_SLICES, comparison_table, verdict_style
 from rankjury.reporting.tables.verdicts import verdicts_table
 from rankjury.stats.comparison import Comparison
-from rankjury.stats.formatting import format_estimate, format_percent
+from rankjury.stats.formatting import format_estimate, format_percent, format_range
 
 _FULL_CELL, _BRIEF_CELL = 330, 40
 """Bytes of a cell of a table of slices, about."""
@@ -401,7 +401,7 @@ def _slice_row(
     compared = _compared(part, label)
     estimates = {name: part.estimates.get(name, {}).get(label) for name in systems}
     numbers = {estimate.n for estimate in estimates.values() if estimate is not None} or {0}
-    row: list[str | TableCell] = [part.name, "–".join(f"{n:,}" for n in sorted({min(numbers), max(numbers)}))]
+    row: list[str | TableCell] = [part.name, format_range(numbers)]
     for name, estimate in estimates.items():
         comparison = compared.get(name)
         if not brief or estimate is None or isnan(estimate.mean):

@@ -21,7 +21,8 @@ from typing import Any
 import numpy as np
 
 from rankjury.core.types import Bools, Floats, Ints, gathered, places_in, segments_within
-from rankjury.reporting.html.query_data import LONGEST_TEXT, QueryDetails, round_significant, shorten_text
+from rankjury.reporting.html.query_data import LONGEST_TEXT, QueryDetails, shorten_text
+from rankjury.reporting.html.rounding import round_for_display, scale_scores
 
 BLOCK = 100
 _LEVEL = 6
@@ -29,7 +30,6 @@ _LEVEL = 6
 _LETTERS = np.frombuffer(bytes(code for code in range(0x23, 0x7F) if code != 0x5C)[:90], dtype=np.uint8)
 BASE = len(_LETTERS)
 """From # on, without the backslash; the page's script reads it back."""
-_DIGITS, _OF_SMALLEST, _MOST_DIGITS = 4, 2, 13
 OFFSET = 400
 """Added to decimals, which may be negative."""
 _SAMPLED = 6
@@ -150,28 +150,6 @@ def encode_planes(numbers: Ints) -> list[str]:
         rest, digit = np.divmod(rest, BASE)
         planes.append(_LETTERS[digit].tobytes().decode("ascii"))
     return planes
-
-
-def scale_scores(values: Floats, starts: Ints) -> tuple[Ints, Ints]:
-    """Return the decimals of each segment, and its values as whole numbers of their last decimal.
-
-    There are four digits of the segment's largest value, and two of its smallest where that is not too far away.
-    ``starts`` are the segments' (CSR). What is undefined is 0; decimals are negative where values are huge.
-    """
-    lengths = np.diff(starts)
-    size = np.where(np.isfinite(values) & (values != 0), np.abs(values), np.nan)
-    with np.errstate(divide="ignore"):
-        power = np.floor(np.log10(size))
-    filled = lengths > 0
-    largest, smallest = np.full(len(lengths), np.nan), np.full(len(lengths), np.nan)
-    if filled.any():
-        largest[filled] = np.fmax.reduceat(power, starts[:-1][filled])
-        smallest[filled] = np.fmin.reduceat(power, starts[:-1][filled])
-    largest, smallest = np.nan_to_num(largest, nan=0.0), np.nan_to_num(smallest, nan=0.0)
-    wanted = np.maximum(_DIGITS - 1 - largest, _OF_SMALLEST - 1 - smallest)
-    decimals = np.clip(np.minimum(wanted, _MOST_DIGITS - 1 - largest), -300, 15).astype(np.int64)
-    held = np.where(np.isfinite(values), values, 0.0)
-    return decimals, np.rint(held * 10.0 ** np.repeat(decimals, lengths).astype(np.float64)).astype(np.int64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -354,7 +332,8 @@ def pack_queries(
     """
     importance = np.argsort(_importance(details, labels[0], baseline, labels[0] in lower, idle), kind="stable")
     slices = dict(list(details.slices.items())[:_MOST_SLICES])
-    rows, packed = _pack_table(details, labels, slices, importance, int(_FOR_TABLE * most))
+    shown = _shown_scores(details, labels, baseline)
+    rows, packed = _pack_table(details, shown, slices, importance, int(_FOR_TABLE * most))
     if details.answers is None:
         return packed
     if len(rows) == len(details.ids):
@@ -365,7 +344,7 @@ def pack_queries(
             if share == 1 and pieces.size <= room:
                 return packed.with_lists(pieces, names, FULL_DETAIL, len(rows))
     rows = importance[: len(rows)]
-    packed = replace(packed, table=deflate(_columns(details, packed.labels, slices, rows, packed.longest)))
+    packed = replace(packed, table=deflate(_columns(details, packed.labels, shown, slices, rows, packed.longest)))
     return _in_tiers(QueryLists.of(details, rows), packed, most - len(packed.table))
 
 
@@ -414,32 +393,57 @@ def _importance(details: QueryDetails, label: str, baseline: str | None, lower: 
     return np.asarray(np.nan_to_num(worth, nan=np.inf).min(axis=1))
 
 
+def _shown_scores(details: QueryDetails, labels: Sequence[str], baseline: str | None) -> dict[str, Floats]:
+    """Return by measure the scores, systems × queries, as a page shows them."""
+    base = -1 if baseline is None or baseline not in details.scores else list(details.scores).index(baseline)
+    undefined = np.full(len(details.ids), np.nan)
+    return {
+        label: round_for_display(
+            np.vstack([columns.get(label, undefined) for columns in details.scores.values()]),
+            [base] * len(details.scores),
+        )
+        for label in labels
+    }
+
+
 def _pack_table(
-    details: QueryDetails, labels: Sequence[str], slices: Mapping[str, Sequence[int]], importance: Ints, most: int
+    details: QueryDetails,
+    shown: Mapping[str, Floats],
+    slices: Mapping[str, Sequence[int]],
+    importance: Ints,
+    most: int,
 ) -> tuple[Ints, PackedQueries]:
     """Return the table in at most so many bytes, and its rows.
 
     Texts are cut first, then measures are omitted, then the queries that matter least.
     """
-    every = np.arange(len(details.ids))
+    every, labels = np.arange(len(details.ids)), tuple(shown)
     shapes = [(LONGEST_TEXT, len(labels)), (120, len(labels)), (120, 3), (60, 3), (60, 1)]
     sample = every if len(every) <= 2 * _LOOKED_AT else every[:: len(every) // _LOOKED_AT]
     longest, kept = shapes[-1]
+
+    def packed(kept: int, rows: Ints, longest: int) -> str:
+        return deflate(_columns(details, labels[:kept], shown, slices, rows, longest))
+
     for longest, kept in shapes:
-        if len(deflate(_columns(details, labels[:kept], slices, sample, longest))) * len(every) / len(sample) <= most:
+        if len(packed(kept, sample, longest)) * len(every) / len(sample) <= most:
             break
-    rows, shown = every, tuple(labels[:kept])
+    rows = every
     while True:
-        text = deflate(_columns(details, shown, slices, rows, longest))
+        text = packed(kept, rows, longest)
         if len(text) <= most or len(rows) <= BLOCK:
-            return rows, PackedQueries(shown, tuple(slices), text, len(rows), longest)
+            return rows, PackedQueries(labels[:kept], tuple(slices), text, len(rows), longest)
         rows = importance[: max(BLOCK, int(_SPARING * len(rows) * most / len(text)))]
 
 
 def _columns(
-    details: QueryDetails, labels: Sequence[str], slices: Mapping[str, Sequence[int]], rows: Ints, longest: int
+    details: QueryDetails,
+    labels: Sequence[str],
+    shown: Mapping[str, Floats],
+    slices: Mapping[str, Sequence[int]],
+    rows: Ints,
+    longest: int,
 ) -> dict[str, Any]:
-    nothing = np.full(len(details.ids), np.nan)
     at = rows.tolist()
     place = np.full(len(details.ids), -1, dtype=np.int64)
     place[rows] = np.arange(len(rows))
@@ -451,13 +455,12 @@ def _columns(
         "order": None if (np.diff(rows) == 1).all() else encode_planes(rows),
         "texts": texts if any(text is not None for text in texts) else None,
         "scores": [
-            [_rounded(columns.get(label, nothing)[rows]) for label in labels] for columns in details.scores.values()
+            [_short_numbers(shown[label][system, rows]) for label in labels] for system in range(len(details.scores))
         ],
         "slices": [encode_planes(np.sort(places[places >= 0])) for places in members],
     }
 
 
-def _rounded(values: Floats) -> list[float | int | None]:
-    """Round to a few significant digits; whole numbers are written without a point, NaN as null."""
-    short = round_significant(values).tolist()
-    return [None if isnan(value) else int(value) if value.is_integer() else value for value in short]
+def _short_numbers(values: Floats) -> list[float | int | None]:
+    """Return whole numbers without a point, and None for NaN."""
+    return [None if isnan(value) else int(value) if value.is_integer() else value for value in values.tolist()]

@@ -12,6 +12,7 @@ from rankjury.core.types import Floats
 from rankjury.evaluation.query_lists import Answers, ItemLists
 from rankjury.evaluation.report import Report
 from rankjury.labeling.keywords.partial_match import PartialMatches
+from rankjury.reporting.html.rounding import round_list
 from rankjury.stats.formatting import format_value
 
 LONGEST_TEXT = 300
@@ -19,11 +20,6 @@ LONGEST_TEXT = 300
 _MOST_CASES = 5
 _MOST_ITEMS = 5
 _MOST_SYSTEMS = 8
-_DIGITS = 4
-"""Significant ones; the report's JSON has all."""
-_MOST_DECIMALS = 17
-_POWERS = np.array([float(f"1e{power}") for power in range(_MOST_DECIMALS + 1)])
-_NEARLY_HALF = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,15 +95,17 @@ class QueryDetails:
         return {name: frozenset(rows) for name, rows in self.slices.items()}
 
     def _items(self, lists: ItemLists, row: int) -> list[dict[str, Any]]:
+        entries = lists.of(row)
+        scores = round_list([entry.score for entry in entries])
         return [
             {
-                "id": item,
-                "name": shorten_text(self.names.get(item)),
-                "rank": rank,
-                "score": none_for_nan(score),
-                "grade": none_for_nan(grade),
+                "id": entry.item,
+                "name": shorten_text(self.names.get(entry.item)),
+                "rank": entry.rank,
+                "score": score,
+                "grade": none_for_nan(entry.grade),
             }
-            for rank, item, score, grade in lists.of(row)
+            for entry, score in zip(entries, scores, strict=True)
         ]
 
     def _keywords(self, system: str, query: str) -> dict[str, Any]:
@@ -215,22 +213,3 @@ def _case(details: QueryDetails, system: str, row: int, score: float, rel: float
         unseen = [entry for entry in gold if not 0 < ranks.get(entry.item, 0) <= (k or inf)]
         missed = [item_of(entry.item, entry.grade, ranks.get(entry.item)) for entry in unseen[:_MOST_ITEMS]]
     return QueryCase(details.ids[row], details.texts[row], format_value(score, 3), tuple(found), tuple(missed))
-
-
-def round_significant(values: Floats) -> Floats:
-    """Round to four significant digits, whole numbers to the unit; what is not finite becomes NaN.
-
-    The same numbers as Python's ``round``: a whole number divided by a power of ten is the double that is nearest to
-    the decimal. Where a product may have been rounded over a half, Python decides.
-    """
-    known = np.isfinite(values)
-    finite = np.where(known, values, 0.0)
-    with np.errstate(divide="ignore"):
-        power = np.where(finite != 0, np.floor(np.log10(np.abs(finite))), 0.0)
-    decimals = np.clip(_DIGITS - 1 - power, 0, _MOST_DECIMALS).astype(np.int64)
-    scale = _POWERS[decimals]
-    scaled = finite * scale
-    rounded = np.rint(scaled) / scale
-    for at in zip(*np.nonzero(np.abs(np.abs(scaled - np.trunc(scaled)) - 0.5) < _NEARLY_HALF), strict=True):
-        rounded[at] = round(float(finite[at]), int(decimals[at]))
-    return np.where(known, rounded, np.nan)

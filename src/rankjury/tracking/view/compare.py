@@ -1,5 +1,6 @@
 """Comparison page of two runs: what changed, every system in both runs, and their queries in one table."""
 
+from collections.abc import Collection
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import replace
 from functools import cached_property
@@ -18,7 +19,8 @@ from rankjury.errors import UnknownName
 from rankjury.reporting.charts.measures import differences_chart
 from rankjury.reporting.html import embed_json
 from rankjury.reporting.html.page import PageChart
-from rankjury.reporting.html.query_data import round_significant
+from rankjury.reporting.html.query_data import none_for_nan
+from rankjury.reporting.html.rounding import round_for_display
 from rankjury.reporting.tables.differences import before_after_table
 from rankjury.stats.formatting import format_percent
 from rankjury.tracking.archive.compare import RunComparison, compare_runs
@@ -117,7 +119,7 @@ class SideBySide:
 
     def rounded(self, label: str) -> Floats:
         """Return scores of a measure, systems × queries, as a page shows them."""
-        return self._columns.get(label, lambda: round_significant(self._scores(label)))
+        return self._columns.get(label, lambda: round_for_display(self._scores(label), self.bases))
 
     def _scores(self, label: str) -> Floats:
         both = np.empty((len(self.names), 2, len(self.table.ids)))
@@ -138,9 +140,7 @@ class SideBySide:
             }
         golds: list[dict[str, Any]] = []
         systems: dict[str, dict[str, Any]] = {}
-        scores: dict[str, Any] = {}
         for side, query in known.items():
-            scores |= {_label(name, side): values for name, values in query["scores"].items() if name in self.names}
             for system in query["systems"]:
                 if system["name"] in self.names:
                     gold = _add_gold(query["golds"][system["gold"]], side, golds)
@@ -148,10 +148,24 @@ class SideBySide:
                     systems[name] = system | {"gold": gold, "name": name}
         return list(known.values())[-1] | {
             "row": row,
-            "scores": scores,
+            "scores": self._query_scores(id_, list(known)),
             "golds": golds,
             "systems": [systems[name] for name in self.systems if name in systems],
             "held": any(query["held"] for query in known.values()),
+        }
+
+    def _query_scores(self, id_: str, sides: Collection[str]) -> dict[str, dict[str, float | None]]:
+        """Return the scores of one query in the runs that have it, with the digits of the table."""
+        exact = np.full((len(self.systems), len(self.labels)), np.nan)
+        for number, (side, run) in enumerate(zip(SIDES, (self.before, self.after), strict=True)):
+            if side in sides:
+                scores, columns = run.exact_scores(id_), [run.labels.index(label) for label in self.labels]
+                exact[number::2] = scores[[run.systems.index(name) for name in self.names]][:, columns]
+        rounded = round_for_display(exact, self.bases).tolist()
+        return {
+            name: {label: none_for_nan(value) for label, value in zip(self.labels, values, strict=True)}
+            for name, values in zip(self.systems, rounded, strict=True)
+            if name.partition(":")[0] in sides
         }
 
 

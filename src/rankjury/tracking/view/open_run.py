@@ -20,9 +20,9 @@ from rankjury.reporting.html.query_data import (
     LONGEST_TEXT,
     QueryDetails,
     keyword_results,
-    round_significant,
     select_cases,
 )
+from rankjury.reporting.html.rounding import round_for_display
 from rankjury.reporting.tables import headline_labels, idle_systems
 from rankjury.tracking.archive.run import ArchivedRun
 from rankjury.tracking.archive.tables import GOLDS, SCORES
@@ -233,7 +233,13 @@ class OpenRun:
 
     def rounded(self, label: str) -> Floats:
         """Return the scores of a measure as a page shows them."""
-        return self._columns.get(label, lambda: round_significant(self.scores(label)))
+        return self._columns.get(label, lambda: round_for_display(self.scores(label), self._bases))
+
+    @cached_property
+    def _bases(self) -> list[int]:
+        """By system, the place of the baseline; −1 where there is none."""
+        baseline = self.report.baseline
+        return [self.systems.index(baseline) if baseline in self.systems else -1] * len(self.systems)
 
     def members(self, place: int) -> Ints:
         """Return the rows of the queries in a slice, by its place."""
@@ -253,21 +259,26 @@ class OpenRun:
             return None
         answers = self.run.answer(id_)
         # With the digits of the table: the same value must not differ between two places.
-        frame = self.run.tables.read(SCORES, where=pl.col(QUERY) == id_)
-        values = round_significant(frame.select(pl.col(self.labels).fill_null(np.nan)).to_numpy())
-        by_system = dict(zip(frame["system"], values, strict=True))
-        undefined = np.full(len(self.labels), np.nan)
+        values = round_for_display(self.exact_scores(id_), self._bases)
         scores = {
             name: {
                 label: value
-                for label, value in zip(self.labels, by_system.get(name, undefined)[:, None], strict=True)
+                for label, value in zip(self.labels, row_values[:, None], strict=True)
                 if label in system.estimates
             }
-            for name, system in self.report.systems.items()
+            for (name, system), row_values in zip(self.report.systems.items(), values, strict=True)
         }
         slices = {name: [0] for name in self.queries["slices"][row]}
         names, texts = self._item_names(answers), [self.table.texts[row]]
         return QueryDetails([id_], texts, scores, slices, names, answers, self.keywords).query(0) | {"row": row}
+
+    def exact_scores(self, id_: str) -> Floats:
+        """Return the scores of one query, systems × measures; NaN is undefined."""
+        frame = self.run.tables.read(SCORES, where=pl.col(QUERY) == id_)
+        values = frame.select(pl.col(self.labels).fill_null(np.nan)).to_numpy()
+        by_system = dict(zip(frame["system"], values, strict=True))
+        undefined = np.full(len(self.labels), np.nan)
+        return np.vstack([by_system.get(name, undefined) for name in self.systems])
 
     def examples(self) -> QueryDetails:
         """Return the data of a page's examples: only their answers, and the scores of the first measure."""

@@ -23,12 +23,18 @@
         : one < "\u00a0" ? "\u2421" : `\\u${one.charCodeAt(0).toString(16)}`);
   const named = (text, kind = "name") => make("bdi", { class: kind }, visible(text));
 
+  // As toFixed, but exact halves go to the even digit, as in Python: 0.0625 is 0.062.
+  const fixed = (value, digits) => {
+    const isHalf = Math.abs(value * 2 ** (digits + 1)) % 2 === 1;
+    return (isHalf ? 2 * Math.round(value * 10 ** digits / 2) / 10 ** digits : value).toFixed(digits);
+  };
+  // Numbers have the digits that show them here as if they were exact: see rounding.py.
   const number = (value, digits = 3) => {
     if (value === null || value === undefined) return "–";
-    if (Number.isInteger(value)) return value.toLocaleString("en").replace("-", "−");
     const size = Math.abs(value);
-    const text = size >= 1000 || size < 0.0005 ? value.toPrecision(3) : value.toFixed(size >= 100 ? 1 : digits);
-    return text.replace("-", "−");
+    const text = Number.isInteger(value) || size >= 1000 ? Number(fixed(value, 0)).toLocaleString("en")
+      : size < 0.0005 && size >= 1e-6 ? value.toPrecision(3) : fixed(value, size >= 100 ? 1 : digits);
+    return text.replace("-", /[1-9]/.test(text) ? "−" : "");
   };
   const signed = (value) => {
     if (value === null || value === undefined) return "";
@@ -114,6 +120,8 @@
   // Which system another is compared with: the report's baseline, or its own earlier self where runs are compared.
   const baseOf = (at) => (about.bases ? about.bases[at] : about.baseline);
   const against = about.against ?? "the baseline";
+  const places = about.systems.map((_, at) => at); // the baseline comes first
+  if (about.baseline > 0) places.unshift(...places.splice(about.baseline, 1));
 
   /* Where rows and queries come from: blocks in this file, or the server that it came from. Both answer alike. */
   const inflate = async (text) => {
@@ -340,13 +348,14 @@
     const cells = [];
     const [first, order] = heading(about.one, "row", "sort by id");
     cells.push(make("th", { scope: "col", "aria-sort": order }, first));
-    about.systems.forEach((name, at) => {
-      const [score, byScore] = heading(named(name), `score:${at}`, "sort by score");
+    places.forEach((at) => {
+      const name = named(about.systems[at]);
+      const [score, byScore] = heading(name, `score:${at}`, "sort by score");
       const parts = [score];
       let sorted = byScore;
       if (about.compared.includes(at)) {
         const [difference, byDifference] = heading("Δ", `difference:${at}`, `sort by the difference from ${against}`);
-        difference.setAttribute("aria-label", `difference of ${visible(name)}`);
+        difference.setAttribute("aria-label", `difference of ${name.textContent}`);
         parts.push(" ", difference);
         sorted = sorted || byDifference;
       }
@@ -376,7 +385,7 @@
       make("th", { scope: "row" },
         make("a", { href: link(row.id) }, named(row.text ?? row.id, "clamp")),
         row.text === null ? null : make("span", { class: "small id" }, named(row.id))),
-      ...about.systems.map((_, at) => cell(row.values, at)))));
+      ...places.map((at) => cell(row.values, at)))));
     const last = Math.min(state.offset + state.limit, state.total);
     $("#range").textContent = state.total
       ? `${(state.offset + 1).toLocaleString("en")}–${last.toLocaleString("en")} of ${state.total.toLocaleString("en")}`
@@ -489,12 +498,21 @@
     if (!base) return null;
     const rank = item.rank;
     const earlier = base.items.find((other) => other.id === item.id)?.rank;
-    if (earlier === undefined && isWhole(base)) return make("span", { class: "move new", title: `not in ${against}` }, "new");
+    if (earlier === undefined && isWhole(base)) return make("span", { class: "move new", title: `not in ${against}` }, about.bases ? `not in ${against}` : "not in baseline");
     if (earlier === undefined) return make("span", { class: "move new", title: `not among the first of ${against}` }, `>${depthOf(base)}`);
     if (earlier === rank) return make("span", { class: "move same", title: `as in ${against}` }, "=");
     const up = earlier > rank;
     return make("span", { class: `move ${up ? "up" : "down"}`, title: `${earlier} in ${against}` },
       `${up ? "▲" : "▼"}${Math.abs(earlier - rank)}`);
+  };
+  // Scores of a list have the digits that were kept of them, and equally many decimals.
+  const decimalsOf = (value) => {
+    const [text, power = 0] = String(value).split("e");
+    return (text.split(".")[1] ?? "").length - power;
+  };
+  const scoreOf = (value, decimals) => {
+    if (decimals > 8 || Math.abs(value) >= 1e13) return value.toExponential().replaceAll("-", "−");
+    return decimals ? value.toFixed(decimals).replace("-", "−") : number(value);
   };
   const entry = (item) => [
     named(item.name ?? item.id, "clamp"), item.name === null ? null : make("span", { class: "small id" }, named(item.id)),
@@ -512,12 +530,13 @@
     const isBase = base && system.name === base.name;
     const compared = base && !isBase && (about.bases || system.gold === base.gold) ? base : null;
     const depth = depthOf(system);
+    const decimals = Math.max(0, ...system.items.map((item) => decimalsOf(item.score ?? 0)));
     const lines = system.items.map((item, place) => make("li", {
       "data-item": item.id, class: `${relevant(item.grade) ? "hit" : ""}${place === depth ? " after-gap" : ""}`.trim() || null,
     },
       make("span", { class: "rank" }, item.rank.toLocaleString("en")), make("div", { class: "item" }, ...entry(item), keywords(system.keywords, item)),
       make("span", { class: "figures" }, moved(item, compared), grade(item.grade),
-        item.score === null ? null : make("span", { class: "small score", title: "score" }, number(item.score, 4)))));
+        item.score === null ? null : make("span", { class: "small score", title: "score" }, scoreOf(item.score, decimals)))));
     const gone = compared
       ? base.items.filter((item) => relevant(item.grade) && !ranks.get(system.name).has(item.id)) : [];
     const judged = golds[system.gold];
@@ -530,7 +549,7 @@
       gone.length ? make("p", { class: "small gone" }, sure ? "No longer found: " : `Not in the first ${depth}: `, ...gone.flatMap((item, place) => [place ? ", " : "", named(item.name ?? item.id)])) : null);
   };
   const goldColumn = (gold, systems, ranks, at) => {
-    const own = systems.filter((system) => system.gold === at);
+    const own = inOrder(systems).filter((system) => system.gold === at);
     return make("section", { class: "column gold", "aria-label": "gold" },
       make("h3", {}, "Gold", gold.name ? make("span", { class: "small" }, " ", named(gold.name)) : null),
       make("p", { class: "small" }, gold.items.length < gold.total
@@ -543,13 +562,14 @@
   };
   const scoresTable = (found) => make("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Scores" }, make("table", {},
     make("thead", {}, make("tr", {}, make("th", { scope: "col" }, "system"), ...about.labels.map((label) => make("th", { scope: "col", class: "number" }, visible(label))))),
-    make("tbody", {}, ...about.systems.map((name, at) => make("tr", {}, make("th", { scope: "row" }, named(name)),
+    make("tbody", {}, ...places.map((at) => make("tr", {}, make("th", { scope: "row" }, named(about.systems[at])),
       ...about.labels.map((label, which) => {
-        const value = found.scores[name]?.[label] ?? null;
+        const value = found.scores[about.systems[at]]?.[label] ?? null;
         const base = about.compared.includes(at) ? found.scores[about.systems[baseOf(at)]]?.[label] ?? null : null;
         return make("td", { class: "number" }, score(value), " ", change(base, value, which));
       }))))));
 
+  const inOrder = (systems) => places.flatMap((at) => systems.filter((system) => system.name === about.systems[at]));
   const legend = (found, baseFor) => {
     const scored = found.systems.some((system) => system.items.some((item) => item.score !== null));
     const moves = found.systems.some((system) => { const base = baseFor(system); return base && base.name !== system.name; });
@@ -579,7 +599,7 @@
     } else {
       parts.push(make("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Gold and rankings side by side" },
         make("div", { class: "columns" }, ...found.golds.map((gold, at) => goldColumn(gold, found.systems, ranks, at)),
-          ...found.systems.map((system) => column(system, baseFor(system), found.golds, ranks)))));
+          ...inOrder(found.systems).map((system) => column(system, baseFor(system), found.golds, ranks)))));
       parts.push(legend(found, baseFor));
     }
     $("#query-body").replaceChildren(...parts);
