@@ -132,6 +132,7 @@ class RankjuryError(Exception):
         hint: str | None = None,
         details: Sequence[str] = (),
         count_note: str | None = None,
+        plan_hint: str | None = None,
     ) -> None:
         self.found = f"{found} ({count_note})" if count_note else found
         self.count_note = count_note
@@ -139,6 +140,8 @@ class RankjuryError(Exception):
         self.where = where
         self.expected = expected
         self.hint = hint
+        self.plan_hint = plan_hint
+        """The hint with the keys of a plan, if ``hint`` names options of commands."""
         self.details = tuple(details)
         """Single faults, one line each, when several are reported together."""
         super().__init__(found, where, expected, hint)
@@ -243,6 +246,7 @@ class DuplicatePair(DataError):  # noqa: N818
             expected="each (query, item) pair once",
             hint='Keep one of them with --duplicates first, last or max; in Python duplicates="first".',
             count_note=f"{pairs:,} duplicate {'pair' if pairs == 1 else 'pairs'}",
+            plan_hint='Keep one of them with duplicates = "first", "last" or "max" under [conventions].',
         )
         self.query = query
         self.item = item

@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 import rankjury
-from rankjury.errors import UnknownName, UsageError
+from rankjury.errors import DuplicatePair, UnknownName, UsageError
 from rankjury.evaluation.report import Report
 from rankjury.evaluation.scores import QueryData, SystemResult
 from rankjury.evaluation.targets import Target
@@ -265,3 +265,18 @@ class TestConventions:
     def test_a_measure_is_a_spelling(self) -> None:
         with pytest.raises(UsageError, match="a measure of type int"):
             rankjury.evaluate({"q": {"a": 1}}, {"q": ["a"]}, [3])  # type: ignore[list-item]
+
+
+def test_duplicates_name_the_ranking() -> None:
+    """Of several rankings in memory, the error about duplicates names the one that has them."""
+    repeated = pl.DataFrame({"query_id": ["q", "q"], "item_id": ["a", "a"], "score": [2.0, 1.0]})
+    with pytest.raises(DuplicatePair, match="^ranking 'new': duplicate item 'a'"):
+        rankjury.evaluate({"q": {"a": 1}}, {"old": {"q": ["a"]}, "new": repeated}, "rr")
+
+
+def test_duplicates_of_the_gold() -> None:
+    """Rows of the gold that are dropped are counted once, and not as those of every ranking."""
+    gold = pl.DataFrame({"query_id": ["q", "q"], "item_id": ["a", "a"], "grade": [0, 1]})
+    report = rankjury.evaluate(gold, {"old": {"q": ["a"]}, "new": {"q": ["a"]}}, "rr", duplicates="max")
+    (warning,) = [warning for warning in report.warnings if "duplicate" in warning.text]
+    assert warning.system is None and "gold" in warning.text and warning.count == 1

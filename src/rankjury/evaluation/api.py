@@ -35,6 +35,8 @@ from rankjury.stats.resampling import Resampling
 _RESAMPLING = Resampling()
 NamedRun = Ranking | str | Path | pl.DataFrame | Mapping[str, Mapping[str, float] | Sequence[str]]
 """What tells ``{name: run}`` from one run, for type checkers."""
+_UNNAMED = Ranking.source
+"""The source of a ranking that did not come from a file."""
 _MOST_GRADES = 6
 """Distinct values up to which whole scores look like grades."""
 
@@ -274,7 +276,7 @@ def _assess(
                 raise
             raise DataError(error.found, where=f"ranking {name!r}", expected=error.expected, hint=error.hint) from error
         _check_order(given, gold, ranking)
-        return ranking
+        return replace(ranking, source=f"ranking {name!r}") if ranking.source == _UNNAMED else ranking
 
     names = list(rankings)
     for name in names:

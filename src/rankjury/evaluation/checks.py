@@ -7,7 +7,7 @@ import numpy as np
 
 from rankjury.core.text import join_names, plural
 from rankjury.evaluation.judge import MatchedRanking
-from rankjury.evaluation.sections import ReportWarning
+from rankjury.evaluation.sections import GOLD_DUPLICATES, ReportWarning
 from rankjury.evaluation.shared_ids import SharedIds, no_item_in_common
 from rankjury.measures.dialects import NamedMeasure
 from rankjury.measures.judged import Judged, count_relevant, within
@@ -28,7 +28,7 @@ class Findings:
     empty: Mapping[float | None, int]
     """Queries with nothing relevant, by the grade from which an item is."""
     dropped: int
-    """Duplicate rows."""
+    """Duplicate rows of the ranking."""
     cuts: Mapping[int, tuple[int, int, int]]
     """By cut-off: items retrieved, judged ones among them, and queries whose scores tie there."""
     closed: bool
@@ -41,6 +41,8 @@ class Findings:
     ids are known to be spelled alike."""
     shared: SharedIds | None = None
     """Which item ids both sides have; None where nothing depends on it."""
+    dropped_of_gold: int = 0
+    """Duplicate rows of the gold."""
 
     @classmethod
     def of(cls, matched: MatchedRanking, judged: Judged, measures: Sequence[Measure]) -> "Findings":
@@ -74,6 +76,7 @@ class Findings:
             lists,
             pairs,
             matched.shared_ids if wanted else None,
+            matched.dropped_of_gold,
         )
 
     def __add__(self, other: "Findings") -> "Findings":
@@ -94,6 +97,7 @@ class Findings:
             (self.lists[0] + other.lists[0], as_long, longest),
             (self.pairs[0] + other.pairs[0], self.pairs[1] + other.pairs[1]),
             None if self.shared is None or other.shared is None else self.shared + other.shared,
+            self.dropped_of_gold + other.dropped_of_gold,
         )
 
     def check(self, where: str) -> None:
@@ -122,6 +126,10 @@ class Findings:
         if self.dropped:
             text = f"{plural(self.dropped, 'duplicate row was', 'duplicate rows were')} dropped"
             yield ReportWarning(text, code="duplicates", count=self.dropped)
+        if self.dropped_of_gold:
+            text = f"{plural(self.dropped_of_gold, 'duplicate row', 'duplicate rows')} of the gold "
+            text += "was dropped" if self.dropped_of_gold == 1 else "were dropped"
+            yield ReportWarning(text, code=GOLD_DUPLICATES, count=self.dropped_of_gold)
         yield from self._warn_of_cuts()
 
     def _warn_of_ids(self) -> Iterator[ReportWarning]:

@@ -291,7 +291,7 @@ class MatchedCodes(MatchedRanking):
     def __init__(self, shown: ItemCodes, held: ItemCodes, grades: Floats | None, n_items: int) -> None:
         self.rows = np.flatnonzero(np.diff(held.starts))
         """The users for whom something was held out."""
-        self.extra_queries, self.dropped = len(held) - self.rows.size, 0
+        self.extra_queries, self.dropped, self.dropped_of_gold = len(held) - self.rows.size, 0, 0
         if self.rows.size == 0:
             raise DataError("no item was held out for any user", where=held.where, expected="a code in some row")
         if self.extra_queries:

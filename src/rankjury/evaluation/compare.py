@@ -125,7 +125,7 @@ def assess(
     warnings = list(warn_of_names(asked))
     of_systems = [warning.about(name) for name, found in scores.items() for warning in found.warnings]
     warnings += row_number_warnings(numbered, gold.source)  # one for all systems
-    warnings += [warning for warning in of_systems if warning.code != ROW_NUMBERS]
+    warnings += dict.fromkeys(warning for warning in of_systems if warning.code != ROW_NUMBERS)
     comparable = [
         name for name in systems if baseline and golds[name] is golds[baseline] and not systems[name].by_chance
     ]

@@ -225,7 +225,8 @@ class MatchedRanking:
             unique_rows = drop_duplicates(rows, duplicates, self.queries, ranking.source)
             self._matched = match_rows(unique_gold, unique_rows)
         self._gold_rows, self._rows = unique_gold, unique_rows
-        self.dropped = len(gold_rows.items) - len(unique_gold.items) + len(rows.items) - len(unique_rows.items)
+        self.dropped = len(rows.items) - len(unique_rows.items)
+        self.dropped_of_gold = len(gold_rows.items) - len(unique_gold.items)
         self.gold = replace(gold, starts=unique_gold.starts, items=unique_gold.items, grades=self._grades)
         self.joinable, self.depth = allow_disjoint_queries, ranking.depth
         # A gold that lists only what the ranking names was made with the catalogue.

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 QUERIES = ("query", "queries")
 """What a query is called, and queries are, unless they are users."""
 _MANY = 3  # systems from which on a warning that they share is shown once
+GOLD_DUPLICATES = "gold-duplicates"
+"""Code of the warning about duplicate rows of the gold, which is the same for all systems."""
 
 
 @dataclass(frozen=True)
@@ -50,8 +52,8 @@ class ReportWarning(Record):
     """The largest share that it is about, such as that of results that are unjudged."""
 
     def about(self, system: str) -> "ReportWarning":
-        """Return it as a warning about a system, unless it is about one already."""
-        return self if self.system is not None else replace(self, system=system)
+        """Return it as a warning about a system, unless it is about one already, or about the gold."""
+        return self if self.system is not None or self.code == GOLD_DUPLICATES else replace(self, system=system)
 
     def with_unit(self, one: str, many: str) -> "ReportWarning":
         """Return it with the words for a query and for queries filled in."""

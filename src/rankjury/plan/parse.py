@@ -17,7 +17,7 @@ from rankjury.evaluation.targets import Target, parse_target
 from rankjury.io.source import Source
 from rankjury.measures.dialects import NamedMeasure, find_dialect
 from rankjury.plan import GOLD_KINDS, SYSTEM_KINDS
-from rankjury.plan.schema import Plan, plan_model
+from rankjury.plan.schema import Conventions, Plan, plan_model
 from rankjury.plan.toml import KeyPath, find_line, format_path, key_lines
 from rankjury.retrieval.bench.measure import select_loss_measure
 from rankjury.retrieval.bench.result import CLOCKS, drift_value_names, index_value_names
@@ -335,6 +335,8 @@ def _fault_from_error(error: Any, content: dict[str, Any], model: type[BaseModel
         key = str(path[-1])
         if len(path) == 1 and key in _OTHER_KEYS:
             return path, f"unknown key {key!r}. Did you mean {_OTHER_KEYS[key]}?"
+        if key in Conventions.model_fields and path[:1] != ("conventions",) and path != ("gold", "rel"):
+            return path, f"unknown key {key!r}: it is a convention; set it under [conventions]"
         return path, str(UnknownName("key", key, _known_keys(path[:-1], content, model)))
     if kind == "missing":
         return path, "missing"

@@ -241,6 +241,14 @@ def _check_files(checked: CheckedPlan) -> None:
 
 def execute_plan(checked: CheckedPlan, progress: Progress = NO_PROGRESS, output: Path | None = None) -> Outcome:
     """Load, rank, score, compare, and check the targets. ``output``: destination of the outputs."""
+    try:
+        return _execute(checked, progress, output)
+    except RankjuryError as error:
+        error.hint = error.plan_hint or error.hint
+        raise
+
+
+def _execute(checked: CheckedPlan, progress: Progress, output: Path | None) -> Outcome:
     timestamp()  # an invalid SOURCE_DATE_EPOCH is an error before anything is computed
     _check_files(checked)
     inputs = Inputs(checked, progress, output)

@@ -131,7 +131,7 @@ class BlockFindings:
                 found += [warning.about(name) for warning in whole.warnings(measures)]
         for shared, table in zip(self.shared, request.attributes, strict=True):
             found += shared.warnings("queries", table.path)
-        return [*found, *(request.item_groups.warnings if request.item_groups else ())]
+        return [*dict.fromkeys(found), *(request.item_groups.warnings if request.item_groups else ())]
 
     def check(self, request: EvaluationRequest) -> None:
         """Refuse a gold with no or too many queries, and systems that have none of its queries."""

@@ -197,6 +197,7 @@ def find_columns(names: Sequence[str], given: Mapping[str, str], where: str) -> 
             where=where,
             expected="a header with user, item, and perhaps rating and timestamp",
             hint="Name the columns (--user, --item; in Python user=, item=), or add the missing header.",
+            plan_hint="Name the columns (user and item under [gold]), or add the missing header.",
         )
     return {column: found[column] for column in COLUMNS if column in found}
 

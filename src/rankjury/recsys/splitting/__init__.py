@@ -92,9 +92,10 @@ def split_log(log: Any, kind: str = "temporal", **options: object) -> Split:
     if chosen.timed and log.time is None:
         untimed = [name for name in SPLITS.names() if not SPLITS.get(name).timed]
         expected = f"a column of times for a {kind} split"
-        hint = f"Kinds without times: {', '.join(untimed)}. A time column of another name: --time NAME, in Python "
-        hint += "rankjury.read_log(log, time=NAME)."
-        raise DataError("the log has no times", where=log.source, expected=expected, hint=hint)
+        hint = f"Kinds without times: {', '.join(untimed)}. A time column of another name: "
+        of_plan = f"{hint}time = NAME under [gold]."
+        hint += "--time NAME, in Python rankjury.read_log(log, time=NAME)."
+        raise DataError("the log has no times", where=log.source, expected=expected, hint=hint, plan_hint=of_plan)
     if chosen.fold_param and chosen.folds_param:
         fold, folds = int(settings[chosen.fold_param]), int(settings[chosen.folds_param])
         if fold > folds:
