@@ -270,7 +270,7 @@ class TestConventions:
 def test_duplicates_name_the_ranking() -> None:
     """Of several rankings in memory, the error about duplicates names the one that has them."""
     repeated = pl.DataFrame({"query_id": ["q", "q"], "item_id": ["a", "a"], "score": [2.0, 1.0]})
-    with pytest.raises(DuplicatePair, match="^ranking 'new': duplicate item 'a'"):
+    with pytest.raises(DuplicatePair, match=r"^ranking 'new': duplicate item 'a'"):
         rankjury.evaluate({"q": {"a": 1}}, {"old": {"q": ["a"]}, "new": repeated}, "rr")
 
 

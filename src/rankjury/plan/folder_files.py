@@ -21,8 +21,10 @@ TEXT_SUFFIXES = (
     *(".res", ".test"),
 )
 ARRAYS = (".npy", ".npz", ".safetensors")
-_OTHER_FILES = ("ids.txt", "ids.json", "ids.npy", ".schema.json", ".pins.json")
-"""Ends of names of files that belong to others: ids of vectors, and what rankjury writes beside a plan or queries."""
+ID_LISTS = ("ids.txt", "ids.json", "ids.npy")
+"""Ends of names of files with the ids of vectors."""
+_OTHER_FILES = (".schema.json", ".pins.json")
+"""Ends of names of files that rankjury writes beside a plan or queries."""
 
 
 def choose_files(folder: Path, limits: list[str], unusable: dict[str, str]) -> list[Path]:

@@ -153,6 +153,14 @@ def _id_tables(found: FolderContents, rows: int) -> Iterable[tuple[str, str | No
         is_table = facts.id_column is not None and not name.lower().endswith(".txt")
         if is_table and facts.items is not None and len(facts.items) == rows:
             yield name, facts.id_column, facts.items
+    for name, ids in found.id_lists.items():
+        if len(ids) == rows:
+            yield name, None, ids
+
+
+def file_of_ids(ids: str) -> str:
+    """Return the file of ``items.csv:id``, or of a list of ids."""
+    return ids.rpartition(":")[0] or ids
 
 
 def match_items(found: FolderContents, names: Sequence[str], wanted: pl.Series | None, what: str) -> Match:
@@ -190,8 +198,8 @@ def match_models(found: FolderContents) -> tuple[SpaceFiles | None, Match]:
 
 
 def _table_by_row(found: FolderContents, name: str) -> str | None:
-    """Return the column of ids of the only table that has as many rows as the vectors."""
+    """Return the column of ids of the only table, or the only list of ids, that has as many rows as the vectors."""
     ids = found.facts_of(name).items
     tables = [] if ids is None else list(_id_tables(found, len(ids)))
     table = tables[0] if len(tables) == 1 and tables[0][2].n_unique() == len(tables[0][2]) else None
-    return table and f"{table[0]}:{table[1]}"
+    return table and (f"{table[0]}:{table[1]}" if table[1] else table[0])

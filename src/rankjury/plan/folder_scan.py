@@ -17,7 +17,7 @@ from rankjury.io.attributes import is_query_lines, query_lines, read_attributes
 from rankjury.io.ordered_lists import aspects_of, read_ordered
 from rankjury.io.parquet import read_schema
 from rankjury.io.source import Source, plain_suffix
-from rankjury.io.vectors import VECTOR_SUFFIXES, read_vectors
+from rankjury.io.vectors import VECTOR_SUFFIXES, read_ids, read_vectors
 from rankjury.io.vectors.arrays import find_ids
 from rankjury.io.vectors.scan import METADATA_NAME, holds_vectors, list_columns, read_headers
 from rankjury.io.vectors.tables import json_spaces
@@ -36,6 +36,7 @@ from rankjury.plan.file_kinds import (
 from rankjury.plan.folder_files import (
     ARRAYS,
     GOLD_NAMES,
+    ID_LISTS,
     ITEM_NAMES,
     QUERY_NAMES,
     RUN_NAMES,
@@ -113,6 +114,8 @@ class FolderContents:
     """A TOML file of phrases that mean a keyword, by its name."""
     names: str | None = None
     """``FILE:COLUMN`` with what items are called."""
+    id_lists: dict[str, pl.Series] = field(default_factory=dict, compare=False)
+    """Files with ids of vectors, one per row."""
     facts: dict[str, FileFacts] = field(default_factory=dict, compare=False)
     unusable: dict[str, str] = field(default_factory=dict, compare=False)
     """Files that are called like data and cannot be used, with the reason."""
@@ -189,6 +192,10 @@ class _Scan:
         size = path.stat().st_size
         if suffix == ".toml":
             found.synonyms = found.synonyms or name
+            return
+        if lower.endswith(ID_LISTS):
+            if size <= MAX_BYTES:
+                found.id_lists[name] = read_ids(str(path)).cast(pl.String)
             return
         if suffix == ".json" and re.match(r'\s*\{\s*"schema":\s*"', Source.open(path).head):
             return  # a report of rankjury

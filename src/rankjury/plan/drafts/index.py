@@ -9,7 +9,7 @@ from rankjury.plan.draft import (
     top_level_lines,
     with_comment,
 )
-from rankjury.plan.drafts.labels import relevant_from, vector_lines
+from rankjury.plan.drafts.labels import assume_relevance, vector_lines
 from rankjury.plan.folder_match import match_gold
 from rankjury.plan.folder_scan import FolderContents
 from rankjury.plan.toml import toml_string
@@ -37,7 +37,7 @@ def _draft_index(found: FolderContents, notes: DraftNotes) -> list[str]:
         notes.assumed.append(f"the indexes hold {match.spaces[0].path}, brought to length one")
         notes.left_out |= {space.path: "another embedding; the plan tries one" for space in match.spaces[1:]}
     notes.left_out |= dict.fromkeys(match.runs, "a saved run; the plan tries indexes")
-    rel = relevant_from(found, match)
+    rel = assume_relevance(found, match, notes)
     main = ["ndcg(gain=exp)@10" if notes.protocol else "ndcg@10", f"recall{rel}@10"]
     notes.baseline = "exact"
     notes.assumed.append("the targets are those of the protocol: change them to yours")

@@ -104,7 +104,7 @@ def _keyword_lines(
         lines += ["", f"[systems.{toml_key(name)}]", 'kind = "vectors"']
         lines.append(notes.file_line("path", path if known else None, path, of_clips))
         if known and spaces[path]:
-            notes.assumed.append(f"row i of {path} is row i of {spaces[path].rpartition(':')[0]}")
+            notes.assumed.append(f"row i of {path} is row i of {file_of_ids(spaces[path])}")
             lines.append(f"ids = {toml_string(spaces[path])}")
         if asks_texts:
             lines.append(notes.file_line("queries", vectors, "vectors.npz:queries", of_texts))

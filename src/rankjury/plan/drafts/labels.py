@@ -15,7 +15,7 @@ from rankjury.plan.draft import (
     system_names,
     top_level_lines,
 )
-from rankjury.plan.folder_match import Match, match_gold
+from rankjury.plan.folder_match import Match, file_of_ids, match_gold
 from rankjury.plan.folder_scan import FolderContents
 from rankjury.plan.toml import toml_key, toml_string
 
@@ -42,7 +42,7 @@ def _draft_runs(found: FolderContents, notes: DraftNotes) -> list[str]:
 )
 def _draft_search(found: FolderContents, notes: DraftNotes) -> list[str]:
     match = match_gold(found)
-    rel = relevant_from(found, match)
+    rel = assume_relevance(found, match, notes)
     measures = ["ndcg@10", *(f"{name}{rel}@10" for name in ("recall", "precision", "rr"))]
     return _draft_labels(found, match, notes, measures, "scores.csv")
 
@@ -51,6 +51,15 @@ def relevant_from(found: FolderContents, match: Match) -> str:
     """Return the option of measures that says from which grade an item is relevant, if it is not the first."""
     highest = found.facts_of(match.gold).highest
     return "(rel=2)" if match.gold is None or (highest is not None and highest >= _MANY_GRADES) else ""
+
+
+def assume_relevance(found: FolderContents, match: Match, notes: DraftNotes) -> str:
+    """Return the same option, and record it as an assumption."""
+    rel, highest = relevant_from(found, match), found.facts_of(match.gold).highest
+    if rel:
+        reason = "" if highest is None else f", as the highest grade of {match.gold} is {highest:g}"
+        notes.assumed.append(f"items are relevant from grade 2 {rel}{reason}; by default, from any grade above 0")
+    return rel
 
 
 def _draft_labels(
@@ -90,7 +99,7 @@ def _draft_labels(
         for key, file in (("ids", space.ids), ("queries_ids", space.queries_ids)):
             if file is not None:
                 rows = space.path if key == "ids" else space.queries
-                notes.assumed.append(f"row i of {rows} is row i of {file.rpartition(':')[0]}")
+                notes.assumed.append(f"row i of {rows} is row i of {file_of_ids(file)}")
     if embedded:
         notes.assumed.append(f"titles in {match.products} are embedded by the small model wordllama (rankjury[text])")
         lines += [

@@ -13,7 +13,7 @@ from rankjury.plan.draft import (
     top_level_lines,
     with_comment,
 )
-from rankjury.plan.folder_match import SpaceFiles, match_models
+from rankjury.plan.folder_match import SpaceFiles, file_of_ids, match_gold, match_models
 from rankjury.plan.folder_scan import FolderContents
 from rankjury.plan.toml import toml_key, toml_string
 from rankjury.retrieval.agreement.reference import reference_measures
@@ -29,6 +29,9 @@ from rankjury.retrieval.agreement.reference import reference_measures
 def _draft_reference(found: FolderContents, notes: DraftNotes) -> list[str]:
     reference, match = match_models(found)
     notes.left_out |= match.left_out
+    usable = bool(found.golds and match_gold(found).systems)
+    reason = f"the gold is {reference.path if reference else 'a model'}" if usable else "no vectors have its ids"
+    notes.left_out |= dict.fromkeys(found.golds, reason)
     spaces = {space.path: space for space in match.spaces}
     candidates = system_names(list(spaces) or ["candidate.npy"])
     facts = found.facts_of(reference.path if reference else None)
@@ -39,7 +42,7 @@ def _draft_reference(found: FolderContents, notes: DraftNotes) -> list[str]:
         if found.reference is None:
             notes.assumed.append(f"{reference.path} is the reference: no name says which one is")
         if reference.ids:
-            notes.assumed.append(f"row i of each matrix is row i of {reference.ids.rpartition(':')[0]}")
+            notes.assumed.append(f"row i of each matrix is row i of {file_of_ids(reference.ids)}")
     choose_baseline(list(candidates), notes)
     cuts = [k for k in (10, 1, 3, 5, 20, 50) if rows is None or k < rows] or [1]
     ids = facts.items if not facts.numbered else None

@@ -14,7 +14,7 @@ from rankjury.plan.draft import (
     top_level_lines,
     with_comment,
 )
-from rankjury.plan.folder_match import match_items
+from rankjury.plan.folder_match import file_of_ids, match_items
 from rankjury.plan.folder_scan import FolderContents
 from rankjury.plan.toml import toml_key, toml_string
 
@@ -61,7 +61,7 @@ def _draft_spaces(found: FolderContents, notes: DraftNotes) -> list[str]:
         lines += ["", f"[systems.{toml_key(name)}]", 'kind = "vectors"']
         lines.append(notes.file_line("path", path if path in found.vectors else None, path, vectors))
         if space is not None and space.ids is not None:
-            notes.assumed.append(f"row i of {path} is row i of {space.ids.rpartition(':')[0]}")
+            notes.assumed.append(f"row i of {path} is row i of {file_of_ids(space.ids)}")
             lines.append(f"ids = {toml_string(space.ids)}")
         lines.append(_gold_line(given or overall, aspects, assumed=given is None))
         if given is None and len(aspects) > 1:
