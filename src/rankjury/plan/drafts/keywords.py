@@ -14,7 +14,7 @@ from rankjury.plan.draft import (
     top_level_lines,
     with_comment,
 )
-from rankjury.plan.folder_match import ids_for, match_items
+from rankjury.plan.folder_match import file_of_ids, ids_for, match_items
 from rankjury.plan.folder_scan import FolderContents
 from rankjury.plan.toml import toml_key, toml_string
 
