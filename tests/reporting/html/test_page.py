@@ -217,6 +217,14 @@ class TestTables:
             "Undefined for 1 query" in note and "ndcg@5" in note for note in headline_notes(report, report.labels)
         )
 
+    def test_a_measure_that_is_not_tested_is_not_called_not_different(self) -> None:
+        report = small()
+        assert {one.measure for one in report.comparisons if one.p is None} == {"unjudged@5", "num_rel_ret"}
+        noted = [
+            any("not tested" in note for note in headline_notes(report, [label])) for label in ("ndcg@5", "unjudged@5")
+        ]
+        assert noted == [False, True]
+
     def test_cells_are_escaped_and_marked(self) -> None:
         assert cell_html(TableCell("<b> [1, 2]")) == '&lt;b&gt; <span class="small">[1, 2]</span>'
         assert cell_html(TableCell("<b> [1, 2]"), "text") == '<bdi class="name">&lt;b&gt; [1, 2]</bdi>'

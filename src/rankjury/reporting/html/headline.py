@@ -179,9 +179,10 @@ def headline_notes(report: Report, labels: Sequence[str]) -> Iterator[str]:
         yield f"Brackets: {format_percent(report.level)} intervals over {report.unit[1]}."
     if report.comparisons:
         number = sum(comparison.tested for comparison in report.comparisons)
+        untested = any(comparison.p is None and comparison.measure in labels for comparison in report.comparisons)
         note = correction_note(report.comparisons, report.level)
         yield (
-            f"▲ better, ▼ worse than {report.baseline}; no mark: not shown to differ. "
+            f"▲ better, ▼ worse than {report.baseline}; no mark: not shown to differ{' or not tested' * untested}. "
             f"{p_legend(report)} for {plural(number, 'comparison', 'comparisons')}{f'; {note}' if note else ''}."
         )
     undefined = {
