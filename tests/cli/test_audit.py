@@ -69,7 +69,8 @@ def test_warnings_stand_on_standard_error_and_quiet_silences_them(call: Rankjury
     outcome = call("audit", path)
     assert outcome.code == 0
     assert outcome.warnings == [
-        "warning: no column of times: it can only be split at random, and models then learn from what came later"
+        "warning: no column of times (--time COLUMN names one): it can only be split at random, and models then "
+        "learn from what came later"
     ]
     assert "Next: rankjury split a.csv --kind random -o split" in outcome.err
     assert "Ratings" not in outcome.out and "equal times" not in outcome.out

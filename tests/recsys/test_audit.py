@@ -270,7 +270,7 @@ def test_a_log_without_times_and_without_ratings() -> None:
     found = audit(log_from_frame(frame, notes=("something of reading",)))
     assert (found.ratings, found.times, found.ties, found.future) == (None, None, None, None)
     assert found.warnings[0] == "something of reading"
-    assert any(one.startswith("no column of times: it can only be split at random") for one in found.warnings)
+    assert any(one.startswith("no column of times (--time COLUMN") for one in found.warnings)
 
 
 def test_other_fractions() -> None:

@@ -64,7 +64,10 @@ class AgreementOptions:
     distance: DistanceOption = "cosine"
     ids: Annotated[
         str | None,
-        typer.Option(metavar="FILE", help="File of row ids for all .npy files; default: ids.txt in their folder."),
+        typer.Option(
+            metavar="FILE",
+            help="File of row ids for all .npy files; default: NAME.ids.txt, NAME_ids.txt or ids.txt beside each.",
+        ),
     ] = None
     baseline: Annotated[
         str | None,

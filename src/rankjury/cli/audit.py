@@ -94,6 +94,7 @@ def _print_audit(found: "Audit") -> None:
 
 def _lines(found: "Audit") -> Iterator[str]:
     """Yield sentences on rows, times, the catalogue, duplicates and ties."""
+    from rankjury.core.text import plural
     from rankjury.stats.formatting import format_percent
 
     times, ties, catalogue = found.times, found.ties, found.catalogue
@@ -105,7 +106,8 @@ def _lines(found: "Audit") -> Iterator[str]:
     if catalogue is not None:
         never = f"{catalogue.never_taken:,} never taken"
         yield f"catalogue: {catalogue.n:,} items, {never}; Gini over all {catalogue.gini:.3f}"
-    yield f"repeated: {found.duplicate_pairs:,} rows of a pair, {found.exact_duplicates:,} in full"
+    pairs = plural(found.duplicate_pairs, "row", "rows")
+    yield f"repeated: {pairs} of a pair, {found.exact_duplicates:,} in full"
     if ties is not None:
         shares = [_share(rows, found.rows) for rows in (ties.rows, ties.rows_within_users)]
         yield f"equal times: {shares[0]} of rows, {shares[1]} within a user; at most {ties.largest:,} at once"

@@ -49,7 +49,8 @@ def neighbours_command(
     ids: Annotated[
         str | None,
         typer.Option(
-            metavar="FILE", help="File of row ids, if the vector file has none; default: ids.txt in its folder."
+            metavar="FILE",
+            help="File of row ids, if they have none; default: NAME.ids.txt, NAME_ids.txt or ids.txt beside them.",
         ),
     ] = None,
     queries: Annotated[

@@ -20,7 +20,7 @@ _ITEM_NAMES = (
     *("itemid", "item", "docid", "docno", "documentid", "doc", "corpusid", "pid", "passageid", "productid", "movieid"),
     *("paperid", "clipid", "sliceid", "videoid", "clip", "video", "slice"),
 )
-_RARER_QUERY_NAMES = ("questionid", "searchid", "requestid", "sessionid", "customerid", "uid")
+_RARER_QUERY_NAMES = ("q", "questionid", "searchid", "requestid", "sessionid", "customerid", "uid")
 _RARER_ITEM_NAMES = (
     *("document", "passage", "product", "article", "articleid", "chunkid", "did", "iid", "sku", "asin", "url"),
     *("imageid", "trackid", "songid", "bookid", "newsid"),

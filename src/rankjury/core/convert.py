@@ -263,8 +263,8 @@ def gold_from_frame(
     """Return a gold from a frame with the columns query_id, item_id, grade."""
     _check_rows(frame, source)
     grades = finite_numbers(frame, GRADE, source)
-    queries, starts, order = _grouped(frame[QUERY])
-    items = as_ids(frame[ITEM])
+    queries, starts, order = _grouped(frame[QUERY], source)
+    items = as_ids(frame[ITEM], source)
     if order is not None:
         items, grades = items.gather(order), grades[order]
     return Gold(queries, starts, items, grades, relevant_from, ordered, source=source)
@@ -283,15 +283,15 @@ def ranking_from_frame(
     if len(frame) or not len(bare):
         _check_rows(frame, source, without_item=nothing)
     if nothing is not None:
-        bare = pl.concat([bare, as_ids(frame[QUERY].filter(nothing)).cast(pl.String)])
+        bare = pl.concat([bare, as_ids(frame[QUERY].filter(nothing), source).cast(pl.String)])
         frame = frame.filter(~nothing)
     scores = None
     if SCORE in frame.columns:
         scores = finite_numbers(frame, SCORE, source)
     elif RANK in frame.columns:
         scores = -finite_numbers(frame, RANK, source)
-    queries, starts, order = _grouped(frame[QUERY])
-    items = as_ids(frame[ITEM])
+    queries, starts, order = _grouped(frame[QUERY], source)
+    items = as_ids(frame[ITEM], source)
     if order is not None:
         items = items.gather(order)
         scores = None if scores is None else scores[order]
@@ -303,13 +303,13 @@ def ranking_from_frame(
     return Ranking(queries, starts, items, scores, source, ranks_only=SCORE not in frame.columns)
 
 
-def _grouped(query: pl.Series) -> tuple[pl.Series, Ints, Ints | None]:
+def _grouped(query: pl.Series, source: str) -> tuple[pl.Series, Ints, Ints | None]:
     """Distinct queries in order of appearance, CSR starts, and the permutation that groups the rows, if one is needed.
 
     Queries mostly come in blocks, so only the head of each block is looked at as a string.
     """
     heads = block_heads(query)
-    names = as_ids(query.gather(heads)).cast(pl.String).rename(QUERY)
+    names = as_ids(query.gather(heads), source).cast(pl.String).rename(QUERY)
     distinct = names.unique(maintain_order=True)
     bounds = np.append(heads, len(query)).astype(np.int64)
     if len(distinct) == len(names):

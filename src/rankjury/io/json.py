@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from rankjury.core.columns import GRADE, ITEM, QUERY, RANK, SCORE, match_columns
+from rankjury.core.columns import GRADE, ITEM, QUERY, RANK, SCORE, looks_like_header, match_columns
 from rankjury.core.convert import check_grades, joined_hits
 from rankjury.core.types import are_whole, cut_rows, listed
 from rankjury.errors import DataError
@@ -266,6 +266,7 @@ def count_octets(content: Octets, octets: bytes) -> list[int]:
     return counts
 
 
+_RESPONSES = '{"query": "q1", "results": [{"id": "a", "score": 0.9}]} on each line, or query_id, item_id and a value'
 _INFERRED = 100
 """Number of lines from which Polars infers column types."""
 
@@ -293,6 +294,9 @@ def read_jsonl(source: Source, kind: str) -> pl.DataFrame:
         hits = _read_hits(list(line_objects(source.lines(), source.name, "an object on each line")), source, kind)
         if hits is not None:
             return hits
+        if kind == "run" and not looks_like_header(frame.columns) and {"text", "title"}.isdisjoint(frame.columns):
+            found = f"found objects with {', '.join(map(repr, frame.columns))}, which are not responses of a search"
+            raise DataError(found, where=source.name, expected=_RESPONSES)
     return table_of(frame, source, kind, place)
 
 

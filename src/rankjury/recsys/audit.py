@@ -426,7 +426,7 @@ def _warnings(result: Audit) -> Iterator[tuple[str, str]]:
         )
     elif result.exact_duplicates:
         rows = plural(result.exact_duplicates, "row repeats another", "rows repeat others")
-        yield f"{result.exact_duplicates:,} repeated rows", f"{rows} in full"
+        yield plural(result.exact_duplicates, "repeated row", "repeated rows"), f"{rows} in full"
     if result.users.n < 30:
         users = plural(result.users.n, "user", "users")
         yield f"only {users}", f"{users} only: intervals over users will be wide, if there are any"
@@ -448,7 +448,8 @@ def _warnings(result: Audit) -> Iterator[tuple[str, str]]:
     if times is None:
         yield (
             "no times",
-            "no column of times: it can only be split at random, and models then learn from what came later",
+            "no column of times (--time COLUMN names one): it can only be split at random, and models then learn from "
+            "what came later",
         )
     elif times.first == times.last:
         yield (
