@@ -119,7 +119,7 @@ def test_fields() -> None:
     [
         (rankjury.read_gold, (3,)),
         (rankjury.keyword_gold, ([],)),
-        (rankjury.fuse, ([1], rankjury.Fusion())),
+        (rankjury.fuse, ([], 1)),
         (judge, ({}, {})),
         (rankjury.drift_between, ({}, {})),
         (rankjury.run_plan, (1.5,)),

@@ -12,14 +12,16 @@ from rankjury.evaluation.shared_ids import FEWEST_IDS
 
 ROW_NUMBERS = "row-numbers"
 """Code of the warning."""
+_DENSE = 0.9
+"""Share of the numbers from 1 on that are ids of queries, from which the ids count from 1."""
 _IN_PYTHON = "in Python, rankjury.Vectors(ids, matrix)"
 
 
 def check_row_numbers(numbered: RowNumbers, queries: pl.Series, items: pl.Series, source: str) -> None:
     """Refuse row numbers, which begin with 0, as ids of a gold or another file whose ids count from 1.
 
-    Ids count from 1 if all are whole numbers from 1 to the number of rows. Labels rarely cover all items, so of items
-    the last number must be among them; vectors of queries are usually those of the labelled queries.
+    Ids count from 1 if all are whole numbers from 1 to the number of rows, with the last number among them. Of queries
+    it is enough that nearly all numbers from 1 on are there: a sample of queries that are numbered from 0 has gaps.
 
     Args:
         numbered: The vectors without ids.
@@ -36,7 +38,8 @@ def check_row_numbers(numbered: RowNumbers, queries: pl.Series, items: pl.Series
         known = _whole_numbers(ids)
         if known is None or known[0] < 1 or known[1] > numbered.rows:
             continue
-        if numbered.roles == ("queries",) or known[1] == numbered.rows:
+        is_dense = known[0] == 1 and ids.n_unique() >= _DENSE * known[1]
+        if known[1] == numbered.rows or (numbered.roles == ("queries",) and is_dense):
             raise DataError(
                 f"the {what} ids of {source} count from 1 ({join_names(known[2], 3)}), but the rows of "
                 f"{numbered.source} have no ids and are numbered from 0",
