@@ -179,7 +179,11 @@ class PageRun:
         )
         if simple:
             return run_in_process(words[1:], self.folder)
-        environment = os.environ | {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}", "COLUMNS": "80"}
+        # pytest does not shorten lines where it finds the variable CI.
+        environment = {name: value for name, value in os.environ.items() if name != "CI"} | {
+            "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+            "COLUMNS": "80",
+        }
         command = ["bash", "-c", step.command]
         ended = subprocess.run(
             command,
