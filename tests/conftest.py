@@ -19,7 +19,8 @@ if "PYTEST_XDIST_WORKER" in os.environ:
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # a job in the background of a shell; programs inherit it
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
-settings.register_profile("rankjury", deadline=None)  # other work on the machine must not fail a test
+EXAMPLES = 100 if os.environ.get("RANKJURY_THOROUGH") else 50
+settings.register_profile("rankjury", deadline=None, max_examples=EXAMPLES)  # a busy machine must not fail a test
 settings.load_profile("rankjury")
 
 

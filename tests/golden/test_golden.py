@@ -6,14 +6,17 @@ import pytest
 
 from tests.golden.cases import CASES
 from tests.golden.recording import EXPECTED, read_expected, record
+from tests.golden.round_trip import every_report_checked
 
 _MOST_LINES = 60
 """Of each file's difference."""
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_outputs_are_as_stored(name: str) -> None:
-    expected, found = read_expected(name), record(name, CASES[name])
+def test_outputs_are_as_stored_and_reports_are_read_back(name: str) -> None:
+    with every_report_checked() as faults:
+        expected, found = read_expected(name), record(name, CASES[name])
+    assert (faults or name == "variants") and not any(faults), faults
     changes = []
     for path in sorted(expected.keys() | found.keys()):
         old, new = (outputs.get(path, "").splitlines() for outputs in (expected, found))

@@ -190,10 +190,16 @@ LOG = [(n % 12, (n * n + n // 3) % 15, 1 + n % 5, 1_500_000_000 + 9 * n) for n i
 
 class TestOtherKinds:
     @pytest.mark.parametrize(
-        "columns", ["user_id,item_id,rating,timestamp", "userId,movieId,rating", "user,item,value,ts"]
+        ("columns", "place", "highest"),
+        [
+            ("user_id,item_id,rating,timestamp", "", 5),
+            ("userId,movieId,rating", "data/ML-1M", 5),
+            ("user,item,value,ts", "", 10),
+            ("user_id,item_id,rating,timestamp", "data/ML-1M", 1),
+            ("userId,movieId,rating", "", 1),
+            ("user,item,value,ts", "data/ML-1M", 5),
+        ],
     )
-    @pytest.mark.parametrize("place", ["", "data/ML-1M"])
-    @pytest.mark.parametrize("highest", [5, 1, 10])
     def test_logs(self, tmp_path: Path, columns: str, place: str, highest: int) -> None:
         width = columns.count(",") + 1
         rows = [(user, item, rating * highest / 5, time) for user, item, rating, time in LOG]

@@ -78,8 +78,7 @@ def test_slices_of_all_kinds(shuffled: Study, folder: Path, baseline: str | None
     assert {part.of for part in report.slices} == {"queries", "items"} and len(report.slices) > 15
 
 
-@pytest.mark.parametrize("max_rows", [1, 100, 10_000])
-@pytest.mark.parametrize("kind", [pl.Float64, pl.Float32])
+@pytest.mark.parametrize(("max_rows", "kind"), [(1, pl.Float64), (100, pl.Float32), (10_000, pl.Float64)])
 def test_minus_zero_is_zero(shuffled: Study, tmp_path: Path, max_rows: int, kind: Any) -> None:
     numbers = pl.Series([(-0.0, 0.0, 1.0, None)[query % 4] for query in range(QUERIES)], dtype=kind)
     lists = [[(-0.0, 0.0, 2.5)[query % 3]] for query in range(QUERIES)]
