@@ -11,6 +11,8 @@
 PYTHON ?= python3
 BIN := .venv/bin
 BENCH := .venv-bench/bin
+# One worker more than cores: some tests wait for a server, a browser or another process.
+WORKERS ?= $(shell $(PYTHON) -c 'import os; print(os.cpu_count() + 1)')
 
 .PHONY: demo test fuzz golden docs dist check bench format reference clean
 
@@ -22,7 +24,7 @@ test: .venv/.dev
 	@$(BIN)/python scripts/install_browser.py
 	@$(BIN)/python scripts/install_java.py
 	@$(BIN)/python scripts/install_zsh.py
-	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n auto --dist worksteal
+	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 
 fuzz: .venv/.dev
 	$(BIN)/python -m tests.fuzz --minutes $(or $(MINUTES),10) $(if $(CASES),--cases $(CASES)) $(if $(SEED),--seed $(SEED)) \
