@@ -16,7 +16,7 @@ import rankjury
 ROOT = Path(__file__).resolve().parents[1]
 SAMPLE = ROOT / "src" / "rankjury" / "plan" / "samples" / "helpdesk"
 PICTURE = ROOT / "docs" / "assets" / "report.png"
-WIDTH, HEIGHT, COLOURS = 1200, 860, 128
+WIDTH, HEIGHT, COLOURS = 1200, 1030, 128
 
 
 def screenshot(page: Path, dark: bool = False) -> Image.Image:
