@@ -29,7 +29,7 @@ def plan_text(gold: str, system: str, more: str = "") -> str:
 def run(folder: Path, gold: str, system: str, more: str = "") -> Report:
     path = folder / "plan.toml"
     path.write_text(plan_text(gold, system, more), encoding="utf-8")
-    return rankjury.run_plan(path, output=folder / "out").report
+    return rankjury.run_plan(path, output=folder / "out", archive=False).report
 
 
 def scores_of(report: Report, query: str) -> dict[str, float]:

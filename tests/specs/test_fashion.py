@@ -51,7 +51,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def report(folder: Path) -> Report:
-    return rankjury.run_plan(folder / "plan.toml").report
+    return rankjury.run_plan(folder / "plan.toml", archive=False).report
 
 
 @pytest.fixture(scope="module")

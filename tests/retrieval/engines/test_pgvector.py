@@ -399,7 +399,7 @@ def run_live(folder: Path, users: Any, more: str, lab: str = "") -> Outcome:
     table = f"open = {{ dsn = '{dsn_of(users)}', table = 'live' }}\nqueries = 'v.npz:queries'\n{more}"
     system = "[systems.pg]\nkind = 'index'\nengine = 'pgvector'\nsearch = { ef_search = 200 }\n"
     (folder / "plan.toml").write_text(f"{plan}{system}{table}")
-    return rankjury.run_plan(folder / "plan.toml", output=folder)
+    return rankjury.run_plan(folder / "plan.toml", output=folder, archive=False)
 
 
 @pytest.mark.parametrize("more", ["path = 'v.npz:items'\nnormalise = true\n", "normalise = true\n", ""])
