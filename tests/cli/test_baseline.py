@@ -58,8 +58,8 @@ def test_runs_never_set_it(rankjury: Rankjury, folder: Path) -> None:
 
 def test_requests_that_make_no_sense(rankjury: Rankjury, folder: Path) -> None:
     check_failure(rankjury("baseline", "unset"), 3, "no baseline is set")
-    check_failure(rankjury("baseline", "set"), 2, "which run is not said")
-    check_failure(rankjury("baseline", "put", "latest"), 2, "'put'", "rankjury baseline set RUN")
+    check_failure(rankjury("baseline", "set"), 2, "no run is named")
+    check_failure(rankjury("baseline", "put", "latest"), 2, "'put'", "set, unset, write")
     check_failure(rankjury("baseline", "set", "latest"), 3, "the archive has no run")
     two_runs(folder)
     rankjury("baseline", "set", "latest")
@@ -284,7 +284,7 @@ class TestRefusals:
             (["g.qrels", "old.trec"], 2, ("not named", "-o baseline.json")),
             (["g.qrels", "old.trec", "-o", "b.trec"], 2, ("b.trec", ".json")),
             (["g.qrels", "old.trec", "new.trec", *FILE], 2, ("2 runs", "one run")),
-            ([*FILE], 2, ("which run", "GOLD RUN")),
+            ([*FILE], 2, ("no run", "GOLD RUN")),
             (["both.json", *FILE], 2, ("there are 2: old, new", "--system")),
             (["both.json", "--system", "nwe", *FILE], 2, ("'nwe'", "Did you mean new?")),
             (["both.json", "-m", "rr", *FILE], 2, ("saved report",)),

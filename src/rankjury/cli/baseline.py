@@ -21,7 +21,7 @@ from rankjury.cli.shared.console import (
     show_report,
     warn_of,
 )
-from rankjury.errors import DataError, RankjuryError, UsageError, shorten
+from rankjury.errors import DataError, RankjuryError, UnknownName, UsageError, shorten
 
 if TYPE_CHECKING:
     from rankjury.evaluation.report import Report
@@ -85,8 +85,7 @@ def baseline_command(
         _write(which or [], output, scoring, [measures, k, targets], system, archive, as_json)
         return
     if action not in ("show", "set", "unset"):
-        expected = f"rankjury baseline, rankjury baseline set RUN, rankjury baseline unset or {_WRITE}"
-        raise UsageError(f"found {action!r}", expected=expected)
+        raise UnknownName("action", action, ["set", "unset", "write"])
     if any((output, targets, measures, k, system)) or scoring != options.ScoringOptions(quiet=scoring.quiet):
         found = f"found options that have no effect on rankjury baseline {'' if action == 'show' else action}"
         raise UsageError(found.rstrip(), hint=f"They are for {_WRITE}.")
@@ -100,7 +99,7 @@ def _set_or_show(action: str, which: str | None, archive: Path | None, as_json: 
     if action == "set":
         if which is None:
             expected = "rankjury baseline set RUN"
-            raise UsageError("which run is not said", expected=expected, hint="latest is the last one.")
+            raise UsageError("no run is named", expected=expected, hint="latest is the last one.")
         run = kept.find(which)
         kept.set_baseline(run)
         say(f"{run.name} is now the baseline of {run.plan}")
@@ -150,7 +149,7 @@ def _write(
         found = f"found {len(given) - 1} runs: {', '.join(map(shorten, given[1:]))}"
         raise UsageError(found, expected="one run, as a baseline file is of one system")
     if not given:
-        raise UsageError("which run is not said", expected=_WRITE)
+        raise UsageError("no run is named", expected=_WRITE)
     check_standard_input(given)
     report = _evaluated(given, scoring, asked) if len(given) == 2 else _loaded(given[0], scoring, asked, archive)
     name = chosen_system(report, system)
