@@ -59,7 +59,7 @@ def test_runs_never_set_it(rankjury: Rankjury, folder: Path) -> None:
 def test_requests_that_make_no_sense(rankjury: Rankjury, folder: Path) -> None:
     check_failure(rankjury("baseline", "unset"), 3, "no baseline is set")
     check_failure(rankjury("baseline", "set"), 2, "no run is named")
-    check_failure(rankjury("baseline", "put", "latest"), 2, "'put'", "set, unset, write")
+    check_failure(rankjury("baseline", "wirte", "latest"), 2, "'wirte'", "Did you mean write?")
     check_failure(rankjury("baseline", "set", "latest"), 3, "the archive has no run")
     two_runs(folder)
     rankjury("baseline", "set", "latest")
