@@ -170,7 +170,7 @@ TYPED: list[tuple[str, str, int, list[str], str]] = [
     ("engine not installed", "run library.toml", 2, ["library.toml", "'hnswlib'"], "pip install 'rankjury[engines]'"),
     ("one run to tune", "tune gold.qrels run.trec", 2, ["one run"], "GOLD RUN RUN"),
     # History and lists.
-    ("baseline of nothing", "baseline set", 2, ["which run"], "rankjury baseline set RUN"),
+    ("baseline of nothing", "baseline set", 2, ["no run is named"], "rankjury baseline set RUN"),
     ("sample misspelt", "demo moveis", 2, ["'moveis'"], "movies?"),
     # Vectors.
     ("one vector, no matrix", "neighbours flat.npy", 3, ["flat.npy", "shape 4"], "row of numbers for each id"),
