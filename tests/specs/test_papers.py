@@ -82,6 +82,14 @@ def similarities(vectors: Matrix, rows: Sequence[int], columns: Sequence[int]) -
     return np.asarray((units[rows] * units[columns]).sum(axis=1))
 
 
+def ranks(values: Matrix) -> Matrix:
+    """Return the ranks of values rounded to 1e-6, without the sort that takes scipy seconds for millions of them."""
+    steps = np.round(values * 1e6).astype(np.int64)
+    steps -= steps.min()
+    counts = np.bincount(steps)
+    return np.asarray((np.cumsum(counts) - counts / 2)[steps])
+
+
 def neighbours(ids: Sequence[str], vectors: Matrix, k: int = max(KS)) -> Lists:
     """For each paper the others, the most alike first; equal ones by id.
 
@@ -300,10 +308,10 @@ class TestSharedPapers:
     def test_sampled_pairs_estimate_the_similarities_of_all_pairs(self, tmp_path: Path, shared: Results) -> None:
         """Whatever the seed is: 20,000 of 12.5 million pairs are off by sampling error only."""
         reference, model = map(np.load, SHARED_FILES)
-        upper = np.triu_indices(len(reference), 1)
-        x, y = ((unit_vectors(vectors) @ unit_vectors(vectors).T)[upper] for vectors in (reference, model))
+        upper = np.triu(np.ones((len(reference), len(reference)), dtype=bool), 1)
+        x, y = ((units @ units.T)[upper] for units in map(unit_vectors, (reference, model)))
         everything = {
-            "spearman": stats.spearmanr(x, y).statistic,
+            "spearman": stats.pearsonr(ranks(x), ranks(y)).statistic,
             "pearson": stats.pearsonr(x, y).statistic,
             "mae": np.mean(np.abs(x - y)),
             "rmse": np.sqrt(np.mean((x - y) ** 2)),

@@ -10,15 +10,21 @@ from tests.scale.spark.processes import command_of, end_with_parent, kill_sessio
 
 WORKERS = 2
 _STARTS_WITHIN, _ENDS_WITHIN = 90.0, 10.0
-_QUICK = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+JAVA_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:+UnlockDiagnosticVMOptions -XX:-BytecodeVerificationRemote"
 """Java that starts soon rather than runs fast."""
-_SETTINGS = f"""\
-spark.driver.extraJavaOptions {_QUICK}
-spark.executor.extraJavaOptions {_QUICK}
-spark.executor.memory 512m
-spark.executor.cores 1
-spark.sql.shuffle.partitions 4
-"""
+SETTINGS = {
+    "spark.sql.shuffle.partitions": "4",
+    # Generated Java is compiled for seconds before it handles its few rows.
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+}
+_OF_CLUSTER = {
+    **SETTINGS,
+    "spark.driver.extraJavaOptions": JAVA_OPTIONS,
+    "spark.executor.extraJavaOptions": JAVA_OPTIONS,
+    "spark.executor.memory": "512m",
+    "spark.executor.cores": "1",
+}
 
 
 class Cluster:
@@ -28,7 +34,8 @@ class Cluster:
         self.folder = folder
         self.settings = folder / "conf"
         self.settings.mkdir()
-        (self.settings / "spark-defaults.conf").write_text(_SETTINGS)
+        lines = (f"{name} {value}\n" for name, value in _OF_CLUSTER.items())
+        (self.settings / "spark-defaults.conf").write_text("".join(lines))
         self.workers: list[subprocess.Popen[bytes]] = []
         self._started = 0
         self.master = self._run("master", "master.Master", "--host", "127.0.0.1", "--port", "0")
@@ -88,14 +95,18 @@ class Cluster:
 
         script = Path(pyspark.__file__).parent / "bin" / "spark-class"
         command = ["bash", str(script), f"org.apache.spark.deploy.{what}", "--webui-port", "0", *options]
-        daemon = {"SPARK_DAEMON_MEMORY": "256m", "SPARK_DAEMON_JAVA_OPTS": _QUICK, "SPARK_LOCAL_DIRS": str(self.folder)}
+        daemon = {
+            "SPARK_DAEMON_MEMORY": "256m",
+            "SPARK_DAEMON_JAVA_OPTS": JAVA_OPTIONS,
+            "SPARK_LOCAL_DIRS": str(self.folder),
+        }
         with (self.folder / f"{name}.log").open("wb") as log:
             return subprocess.Popen(
                 command,
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
-                env={**self.environment, **daemon},
+                env={**self.environment, **daemon, "SPARK_LOCAL_DIRS": str(self.folder)},
                 start_new_session=True,
                 preexec_fn=end_with_parent,
             )

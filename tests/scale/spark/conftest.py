@@ -8,15 +8,12 @@ import pytest
 
 from rankjury.errors import RankjuryError
 from rankjury.scale.spark.session import check_java, check_libraries, open_session
-from tests.scale.spark.cluster import Cluster
+from tests.scale.spark.cluster import JAVA_OPTIONS, SETTINGS, Cluster
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-QUICK = {
-    "spark.sql.shuffle.partitions": "4",
-    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
-}
+QUICK = {**SETTINGS, "spark.driver.extraJavaOptions": JAVA_OPTIONS}
 
 
 @pytest.fixture(scope="session")

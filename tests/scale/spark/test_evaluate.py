@@ -68,7 +68,7 @@ def check_same(found: Report, expected: Report) -> None:
     assert found.warnings == expected.warnings
 
 
-@pytest.mark.parametrize("baseline", [None, "b"])
+@pytest.mark.parametrize("baseline", [pytest.param(None, marks=when_all_are_wanted), "b"])
 def test_in_memory_in_blocks_and_on_spark(
     spark: "SparkSession", study: Study, folder: Path, baseline: str | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
