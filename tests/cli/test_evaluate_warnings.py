@@ -96,6 +96,14 @@ def test_ties_at_the_cut_off_are_counted(rankjury: Rankjury, measures: str, text
     assert all("equal scores" in warning for warning in warnings)
 
 
+def test_a_gold_that_is_named_as_the_run_is_noticed(rankjury: Rankjury) -> None:
+    put("gold.tsv", "query-id\tcorpus-id\tscore\nq1\td1\t2\nq1\td2\t1\nq2\td1\t1\n")
+    put("run.tsv", "query_id\titem_id\tscore\nq1\td1\t2\nq1\td2\t1\nq2\td1\t1\n")
+    for run, expected in (("gold.tsv", 1), ("run.tsv", 0)):
+        warnings = rankjury("compare", "gold.tsv", run, "run.tsv", "-m", "rr@1").warnings
+        assert sum("the gold itself" in line and "gold.tsv" in line for line in warnings) == expected
+
+
 def test_warnings_name_their_system(rankjury: Rankjury) -> None:
     put("half.trec", "q1 Q0 d1 1 2 t\n")
     outcome = rankjury("evaluate", "gold.qrels", "run.trec", "half.trec", "-m", "rr", "--no-ci")

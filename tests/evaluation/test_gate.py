@@ -290,6 +290,13 @@ class TestNames:
             verdict(text, self.REPORT, **chosen)
         assert "Did you mean latency_p95_ms" not in str(caught.value)
 
+    @pytest.mark.parametrize("target", ["ap drop >= 0.1", "ap drop > 1 %", "ap gain <= 0.1", "ap gain < 0"])
+    def test_no_target_requires_a_loss_or_forbids_an_improvement(self, target: str) -> None:
+        """Of a measure that is better when it is higher; a recorded figure such as a latency may be limited so."""
+        with pytest.raises(UsageError) as caught:
+            verdict(target, compared(row(0.0, None)))
+        assert "ap drop <= " in str(caught.value) and "ap gain >= " in str(caught.value)
+
     def test_undefined_everywhere(self) -> None:
         with pytest.raises(DataError, match="ap of s is undefined for every query"):
             verdict("ap >= 0", saved({"ap": entry(None, n=0)}))

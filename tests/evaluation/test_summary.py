@@ -72,10 +72,11 @@ class TestComparisons:
         text = said(comparison(mean=0.4, ci=(-0.18, -0.02), better=1, worse=16))
         assert text.startswith("b is worse than a: ap −0.100 (95 % CI −0.180 to −0.020") and "1 query better" in text
 
-    @pytest.mark.parametrize(("mean", "word"), [(0.52, "better"), (0.48, "worse")])
-    def test_not_shown_says_what_could_have_been_shown(self, mean: float, word: str) -> None:
+    @pytest.mark.parametrize(("mean", "verdict"), [(0.52, "to be better than"), (0.48, "to differ from")])
+    def test_not_shown_says_what_could_have_been_shown(self, mean: float, verdict: str) -> None:
+        """A loss that is not shown must not read as if there were none."""
         text = said(comparison(mean=mean, ci=(-0.06, 0.1), p=0.4, p_holm=0.4))
-        assert f"b is not shown to be {word} than a" in text
+        assert f"b is not shown {verdict} a" in text
         assert "20 queries can detect 0.13" in text and "equal" not in text
 
     def test_less_is_better(self) -> None:
@@ -128,6 +129,13 @@ class TestComparisons:
         assert ("after correction for 12 comparisons" in text) == expected
         assert not expected or f"{p:.3f} before" in text
         assert ("borderline" in said(row)) == expected, "a single test is not corrected"
+
+    @pytest.mark.parametrize(("better", "p", "expected"), [(3, 0.25, True), (5, 0.0625, True), (5, 0.125, False)])
+    def test_few_differences_cannot_show_one(self, better: int, p: float, expected: bool) -> None:
+        """Of all 2^n signs that n differences may have, two are as extreme as when all are better."""
+        row = comparison(ci=(0.02, 0.18), p=p, p_holm=p, better=better, equal=0, worse=0, n=better, exact=True)
+        assert (f"the lowest possible with {better} differences" in said(row)) == expected
+        assert ("borderline" in said(row)) != expected
 
 
 class TestReports:

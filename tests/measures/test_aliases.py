@@ -53,6 +53,13 @@ def test_both_names_beside_each_other() -> None:
     conventions = {"Recall@5": "recall(over=k,rel=1)@5", "MAP": "ap(rel=1)"}
     assert common_names(conventions) == {"Recall@5": "precision@5"}
     assert with_common_name("Recall@5", "precision@5") == "Recall@5 = precision@5"
+    assert with_common_name("Recall@5", "recall@5") == "Recall@5"
+
+
+def test_hits_is_shown_as_the_recall_that_it_is() -> None:
+    """Elsewhere it is a hit rate, or a count; a dialect that counts says so by its own name."""
+    conventions = {"hits@5": "recall@5", "hits": "recall(rel=2)", "hits@3": "hit_count@3"}
+    assert common_names(conventions) == {"hits@5": "recall@5", "hits": "recall"}
     assert with_common_name("MAP", None) == "MAP"
 
 

@@ -2,19 +2,20 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from os.path import isfile
 from typing import cast, get_args
 
 import numpy as np
 import polars as pl
 
-from rankjury.core.text import join_names, plural
+from rankjury.core.text import join_names, plural, split_spellings
 from rankjury.core.types import Background, Bools, Floats, Gold, Lists, Ranking, checked_background
 from rankjury.errors import DataError, UsageError
 from rankjury.evaluation.checks import Findings
 from rankjury.evaluation.judge import CatalogPositions, DuplicateRule, MatchedRanking, OrderRules
 from rankjury.evaluation.row_numbers import by_row_number, check_matching, row_number_warnings
 from rankjury.evaluation.scores import Scores
-from rankjury.evaluation.sections import ReportWarning, as_warnings
+from rankjury.evaluation.sections import GOLD_AS_RANKING, ReportWarning, as_warnings
 from rankjury.evaluation.slices import ItemGroups
 from rankjury.measures.dialects import NamedMeasure, resolve
 from rankjury.measures.judged import Judged, TieRule, count_relevant
@@ -29,7 +30,9 @@ def resolve_measures(
     overrides: Mapping[str, Value] | None = None,
 ) -> list[NamedMeasure]:
     """Return the measures asked for, each once, in the order asked; an override that is None is not one."""
-    if isinstance(measures, str | Measure):
+    if isinstance(measures, str):  # several are split as those of a command are
+        measures = split_spellings(measures) or [measures]
+    if isinstance(measures, Measure):
         measures = [measures]
     if not isinstance(measures, Iterable) or isinstance(measures, Mapping):
         raise UsageError(f"found measures of type {type(measures).__name__}", expected="a list such as ['ndcg@10']")
@@ -96,6 +99,9 @@ class Evaluation:
         matched = MatchedRanking(gold, ranking, duplicates=duplicates, allow_disjoint_queries=allow_disjoint_queries)
         numbered = () if by_row_number(gold, ranking) else ranking.row_numbers
         notes = (*as_warnings(ranking.notes, "ranking"), *row_number_warnings(numbered, gold.source))
+        if ranking.source == gold.source and isfile(ranking.source):
+            text = f"the gold itself, {gold.source}, is evaluated as a run, so its scores say nothing"
+            notes = (ReportWarning(f"{text}; name the file of the run", code=GOLD_AS_RANKING), *notes)
         return cls(matched, ranking.source, background, notes)
 
     def judged(self, measure: Measure) -> Judged:

@@ -323,6 +323,13 @@ def _difference(target: Target, system: str, report: Report, baseline: str | Non
                 where=_place(target, report),
                 expected=f"{target.subject} rise <= {abs(target.limit):g}",
             )
+        if target.demands_loss:
+            meant = (replace(target, change="drop", sign="<="), replace(target, change="gain", sign=">="))
+            raise UsageError(
+                f"{target.spelling!r} would {'require a loss' if target.change == 'drop' else 'forbid an improvement'}",
+                where=_place(target, report),
+                expected=" or ".join(other.spelling for other in meant),
+            )
         if other is None and baseline == report.baseline:
             found, mean = _compared(ours)
         else:

@@ -31,6 +31,8 @@ QUERIES = ("query", "queries")
 _MANY = 3  # systems from which on a warning that they share is shown once
 GOLD_DUPLICATES = "gold-duplicates"
 """Code of the warning about duplicate rows of the gold, which is the same for all systems."""
+GOLD_AS_RANKING = "gold-as-ranking"
+"""Code of the warning that gold and ranking are the same file."""
 
 
 @dataclass(frozen=True)
@@ -117,8 +119,7 @@ _ONE_KIND = frozenset(
 _SHOWN_FIRST = frozenset(
     {
         *("no-common-items", "few-common-items", "below-chance", "test-opened", "unknown-ids"),
-        "name-of-other-tool",
-        "row-numbers",
+        *("name-of-other-tool", "row-numbers", GOLD_AS_RANKING),
     }
 )
 """Codes of warnings that make all results doubtful, or another number than was asked for: they are not folded into the

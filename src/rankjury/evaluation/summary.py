@@ -6,7 +6,7 @@ adds its own by ``Section.summary``.
 """
 
 from collections.abc import Iterator, Sequence
-from math import isnan
+from math import isclose, isnan
 from typing import TYPE_CHECKING, TypeGuard
 
 from rankjury.core.text import join_names, plural
@@ -66,8 +66,9 @@ def describe_comparison(comparison: Comparison, level: float, unit: tuple[str, s
         difference = format_difference(comparison.difference, comparison.ci)
         return f"{system} has {size} {measure} than {baseline}: {difference}; it describes a run and is not tested."
     shown = is_significant(comparison.p_holm, level) and comparison.gain != 0
-    word = "better" if comparison.gain >= 0 else "worse"
-    verdict = f"is {word} than" if shown else f"is not shown to be {word} than"
+    verdict = f"is {'better' if comparison.gain > 0 else 'worse'} than"
+    if not shown:
+        verdict = "is not shown to be better than" if comparison.gain >= 0 else "is not shown to differ from"
     difference = format_difference(comparison.difference, None, decimals=interval_decimals(comparison.ci))
     sentence = f"{system} {verdict} {baseline}: {measure} {difference}{_certainty(comparison, level, tests)}"
     if shown and not comparison.whole:
@@ -89,7 +90,14 @@ def _certainty(comparison: Comparison, level: float, tests: int) -> str:
         p = f"p = {format_p(comparison.p_holm, at_floor=comparison.at_floor)}".replace("= <", "< ")
         if contradicts_interval(comparison, level):
             raw = format_p(comparison.p, at_floor=comparison.at_floor)
-            p += f" after correction for {tests:,} comparisons, {raw} before" if tests > 1 else ", a borderline case"
+            differing = comparison.better + comparison.worse
+            lowest = 2.0 ** (1 - differing)  # the differences have 2^n signs, of which two are as extreme
+            if tests > 1:
+                p += f" after correction for {tests:,} comparisons, {raw} before"
+            elif comparison.exact and not is_significant(lowest, level) and isclose(comparison.p or 0, lowest):
+                p += f", the lowest possible with {differing} differences"
+            else:
+                p += ", a borderline case"
         parts.append(p)
     return f" ({', '.join(parts)})" if parts else ""
 

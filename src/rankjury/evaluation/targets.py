@@ -78,6 +78,11 @@ class Target(Record):
         return self.change is not None
 
     @property
+    def demands_loss(self) -> bool:
+        """Whether only a value that is worse, or not much better, satisfies it, where higher is better."""
+        return (self.change, self.sign[0]) in (("drop", ">"), ("gain", "<"))
+
+    @property
     def about_drift(self) -> bool:
         """Whether it limits the change since an earlier report, which concerns the baseline as any other system."""
         return self.subject.startswith(ABOUT_DRIFT)

@@ -361,11 +361,20 @@ def common_name(measure: Measure | str) -> str | None:
 
 
 def common_names(conventions: Mapping[str, str]) -> dict[str, str]:
-    """Return the common names of measures that have one, by label, from their spellings by label."""
-    names = {label: common_name(spelling) for label, spelling in conventions.items()}
-    return {label: name for label, name in names.items() if name is not None}
+    """Return the common names of measures that have one, by label, from their spellings by label.
+
+    ``hits@5`` is recall here and a hit rate elsewhere, so that its common name is always shown.
+    """
+    names = {}
+    for label, spelling in conventions.items():
+        name, cut = label.partition("@")[::2]
+        if name == "hits" and split_spelling(spelling)[0] == "recall":
+            names[label] = f"recall@{cut}" if cut else "recall"
+        elif common := common_name(spelling):
+            names[label] = common
+    return names
 
 
 def with_common_name(label: str, common: str | None) -> str:
     """Return both names, if there is a common one: ``Recall@5 = precision@5``."""
-    return label if common is None else f"{label} = {common}"
+    return label if common is None or common == label.lower() else f"{label} = {common}"
