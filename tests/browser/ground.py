@@ -36,7 +36,9 @@ __all__ = [
     "pdf_pages",
     "pdf_text_drawn",
     "pictured",
+    "pictured_if_thorough",
     "serious_violations",
+    "serious_violations_light_and_dark",
     "settled",
     "watched",
 ]
@@ -56,6 +58,8 @@ FLAGS = (
 )
 PICTURES = Path(tempfile.gettempdir()) / f"rankjury-pictures-{os.getuid()}"
 GUIDELINES = ("wcag2a", "wcag2aa", "wcag21a", "wcag21aa")
+RULES_OF_COLOR = ("color-contrast", "link-in-text-block")
+"""The rules of axe-core among those of the guidelines whose result depends on colors."""
 WITHOUT_NETWORK = ("data:", "blob:", "about:")
 
 
@@ -166,10 +170,15 @@ def evaluated(page: "Page", expression: str) -> Any:
     return answer["result"].get("value")
 
 
-def serious_violations(page: "Page") -> list[str]:
-    """What axe-core finds serious or critical: the rule, where, and why."""
-    options = {"runOnly": {"type": "tag", "values": GUIDELINES}, "resultTypes": ["violations"]}
-    evaluated(page, AXE.read_text(encoding="utf-8") + "; 0")
+def serious_violations(page: "Page", *, colors_only: bool = False) -> list[str]:
+    """What axe-core finds serious or critical: the rule, where, and why.
+
+    `colors_only` is for a page that was examined in full and has only changed its color scheme.
+    """
+    only = {"type": "rule", "values": RULES_OF_COLOR} if colors_only else {"type": "tag", "values": GUIDELINES}
+    options = {"runOnly": only, "resultTypes": ["violations"]}
+    if not evaluated(page, "'axe' in window"):
+        evaluated(page, AXE.read_text(encoding="utf-8") + "; 0")
     found = evaluated(page, f"axe.run(document, {json.dumps(options)}).then(found => found.violations)")
     return [
         f"{rule['id']} ({rule['impact']}) at {node['target']}: {node['failureSummary']}"
@@ -177,6 +186,20 @@ def serious_violations(page: "Page") -> list[str]:
         if rule["impact"] in ("serious", "critical")
         for node in rule["nodes"]
     ]
+
+
+def serious_violations_light_and_dark(page: "Page", picture: str) -> dict[str, list[str]]:
+    """What axe-core finds in each color scheme: all rules in the light one, those of colors in the dark one.
+
+    `picture` is the beginning of the names of the pictures that are written if RANKJURY_THOROUGH is set.
+    """
+    found = {}
+    for scheme in ("light", "dark"):
+        page.emulate_media(color_scheme="dark" if scheme == "dark" else "light")
+        settled(page)
+        found[scheme] = serious_violations(page, colors_only=scheme == "dark")
+        pictured_if_thorough(page, f"{picture}-{scheme}")
+    return {scheme: violations for scheme, violations in found.items() if violations}
 
 
 MISFITS = r"""() => {
@@ -241,11 +264,17 @@ def overflow(page: "Page") -> int:
 
 
 def pictured(page: "Page", name: str) -> Path:
-    """A picture of the whole page, for people to look at."""
+    """Write a picture of the whole page and return its path."""
     PICTURES.mkdir(exist_ok=True)
     path = PICTURES / f"{name}.png"
     page.screenshot(path=path, full_page=True, animations="disabled")
     return path
+
+
+def pictured_if_thorough(page: "Page", name: str) -> None:
+    """Write a picture for people to look at if RANKJURY_THOROUGH is set: no test reads it, and it takes long."""
+    if os.environ.get("RANKJURY_THOROUGH"):
+        pictured(page, name)
 
 
 def pdf_pages(pdf: bytes) -> int:

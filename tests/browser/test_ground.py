@@ -18,6 +18,7 @@ from tests.browser.ground import (
     pdf_text_drawn,
     pictured,
     serious_violations,
+    serious_violations_light_and_dark,
     watched,
 )
 
@@ -122,6 +123,14 @@ def test_text_without_contrast_is_a_serious_violation(page: "Page", written: Wri
     found = serious_violations(page)
     assert len(found) == 1
     assert found[0].startswith("color-contrast (serious)")
+
+
+def test_both_color_schemes_are_examined(page: "Page", written: Writer, axe: None) -> None:
+    dark = "<style>@media (prefers-color-scheme: dark) { p { color: #777; background: #666 } }</style>"
+    page.goto(written("<h1>Fine</h1><p>hardly to be read at night</p><input>", dark))
+    found = serious_violations_light_and_dark(page, "ground")
+    rules = {scheme: [one.partition(" ")[0] for one in violations] for scheme, violations in found.items()}
+    assert rules == {"light": ["label"], "dark": ["color-contrast"]}
 
 
 def test_axe_runs_under_a_strict_policy(page: "Page", written: Writer, axe: None) -> None:

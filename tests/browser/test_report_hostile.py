@@ -6,7 +6,7 @@ from urllib.parse import quote
 
 from rankjury.core.text import visible
 from rankjury.reporting.html.page import render_page
-from tests.browser.ground import PHONE, overflow, pictured, serious_violations
+from tests.browser.ground import PHONE, overflow, pictured_if_thorough, serious_violations
 from tests.browser.hostile import HOSTILE, LONE_SURROGATE, MARK, SYSTEMS, hostile_report, item_of, title_of
 from tests.browser.reported import Reported, rows_on_all_pages
 
@@ -48,7 +48,7 @@ def test_no_text_runs_and_the_layout_holds(page: "Page", hostile: Reported) -> N
     for size in (PHONE, {"width": 1280, "height": 800}):
         page.set_viewport_size(size)
         assert overflow(page) == 0
-    pictured(page, "hostile-report")
+    pictured_if_thorough(page, "hostile-report")
 
 
 def test_every_query_is_listed(page: "Page", hostile: Reported) -> None:
@@ -82,7 +82,7 @@ def test_a_query_holds_on_a_phone(page: "Page", hostile: Reported) -> None:
     for name in ("long word", "long title", "long emoji", "combining", "override", "end of title"):
         opened(page, hostile, HOSTILE[name])
         assert overflow(page) == 0
-    pictured(page, "hostile-query-phone")
+    pictured_if_thorough(page, "hostile-query-phone")
 
 
 def test_keys_walk_through_all_of_them(page: "Page", hostile: Reported) -> None:
@@ -118,7 +118,7 @@ def test_hostile_texts_make_no_query_hard_to_use(page: "Page", hostile: Reported
     page.emulate_media(color_scheme="dark")
     opened(page, hostile, HOSTILE["image"])
     assert serious_violations(page) == []
-    pictured(page, "hostile-query-dark")
+    pictured_if_thorough(page, "hostile-query-dark")
 
 
 def test_half_of_a_pair_is_shown_as_unknown(page: "Page", tmp_path: Path) -> None:
