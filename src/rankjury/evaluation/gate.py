@@ -89,11 +89,11 @@ class Verdict(Decision, Record):
         target, word = self.target, self.outcome.upper()
         about = f"{target.title} {self.shown}" if not target.relative else f"{target.title}, difference {self.shown},"
         if self.passed:
-            return f"{word}: {about} is {'within the limit: ' if target.relative else ''}{target.wanted}."
+            return f"{word}: {about} {'meets the target: ' if target.relative else 'is '}{target.wanted}."
         verb = "is" if self.failed else "may be"
         more = f"; {self.decided_by}" if self.decided_by else ""
         if target.relative:
-            return f"{word}: {about} {verb} beyond the limit: {target.wanted}{more}."
+            return f"{word}: {about} {'misses' if self.failed else 'may miss'} the target: {target.wanted}{more}."
         return f"{word}: {about} {verb} {target.beyond}{more}."
 
     def to_json(self) -> dict[str, Any]:

@@ -71,7 +71,7 @@ def _signs_legend(report: Report, where: str, labels: Sequence[str]) -> str:
     if report.baseline is None:
         return ""
     beyond = ", ↑ ↓ more or less where more is not better by itself" if _beyond_accuracy(report) & {*labels} else ""
-    return f" · ▲ better, ▼ worse than {report.baseline}{where}{beyond}, else chance alone would do"
+    return f" · ▲ better, ▼ worse than {report.baseline}{where}{beyond}; no mark: no difference is shown"
 
 
 def _board(report: Report) -> TextTable:
