@@ -28,7 +28,7 @@ from reference.markdown import anchor, code, codes, fence, joined, page, sentenc
 from reference.schemas import MEANINGS
 
 GROUPS = {
-    "Evaluate and compare": ("evaluate", "compare", "evaluate_files", "evaluate_arrays"),
+    "Evaluate and compare": ("evaluate", "compare", "explain", "evaluate_files", "evaluate_arrays"),
     "Gate and drift": ("gate", "assert_ranking", "write_baseline", "drift_between"),
     "Data": ("as_gold", "as_ranking", "ordered_gold", "read_gold", "read_run"),
     "Vectors and fusion": ("read_vectors", "rank_vectors", "fuse", "agree", "try_index"),

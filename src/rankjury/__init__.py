@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from rankjury.evaluation.baseline_file import write_baseline as write_baseline
     from rankjury.evaluation.coded import evaluate_arrays as evaluate_arrays
     from rankjury.evaluation.drift import drift_between as drift_between
+    from rankjury.evaluation.explain import explain as explain
     from rankjury.evaluation.report import Report as Report
     from rankjury.evaluation.scores import Scores as Scores
     from rankjury.io.formats import read_gold as read_gold, read_run as read_run

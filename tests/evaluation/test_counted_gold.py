@@ -282,8 +282,8 @@ def test_moves_between_two_systems() -> None:
 def test_explained_with_every_convention() -> None:
     """Also from each grade of the gold on; what cannot be told of such a gold is left open."""
     predicates = by_items(CLIPS, "graded")
-    whole = {one.who: one.mean for one in explain(predicates.gold(), RANKING, "recall@2")}
-    found = {one.who: one.mean for one in explain(predicates.gold_by_number(), RANKING, "recall@2")}
+    whole = {one.who: one.mean for one in explain(predicates.gold(), RANKING, "recall@2").rows}
+    found = {one.who: one.mean for one in explain(predicates.gold_by_number(), RANKING, "recall@2").rows}
     assert found.keys() == whole.keys()
     told = {who for who, mean in found.items() if not np.isnan(mean)}
     assert {"rel=0.5", "rel=1", "empty=zero"} <= told

@@ -1,6 +1,5 @@
 """rankjury explain: one measure under each dialect and convention, to see why two tools differ."""
 
-from math import isnan
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -11,7 +10,7 @@ from rankjury.cli.shared.console import check_standard_input, print_json, say, s
 from rankjury.errors import UsageError
 
 if TYPE_CHECKING:
-    from rankjury.evaluation.explain import ExplainedValue
+    from rankjury.evaluation.explain import ExplainedValue, Explanation
 
 GROUP = "Evaluate"
 ORDER = 4
@@ -51,29 +50,25 @@ def explain_command(
     from rankjury.io.formats import read_gold, read_run
 
     with show_progress(f"Explaining {system}"):
-        rows = explain(read_gold(gold, form), read_run(run, form), measure, duplicates=duplicates.value)
+        explanation = explain(read_gold(gold, form), read_run(run, form), measure, duplicates=duplicates.value)
     if as_json:
-        print_json({"schema": "rankjury.explain/1", "measure": measure, "rows": [_as_json(row) for row in rows]})
+        rows = [_as_json(row) for row in explanation.rows]
+        print_json({"schema": "rankjury.explain/1", "measure": measure, "rows": rows})
     else:
-        _print(rows, measure)
+        _print(explanation, measure)
 
 
-def _print(rows: "list[ExplainedValue]", measure: str) -> None:
-    from rankjury.evaluation.explain import summarize_explanation
+def _print(explanation: "Explanation", measure: str) -> None:
     from rankjury.reporting.console import console, print_rows
 
-    console().print(f"{summarize_explanation(rows)}\n")
-    tools = []
-    for row in rows:
-        if row.kind != "convention":
-            name = f"this is {row.common_name}" if row.common_name else ""
-            because = row.error or ": ".join(filter(None, (", ".join(row.because), name))) or "–"
-            tools.append([row.who, *_cells(row), because])
+    console().print(f"{explanation.summary}\n")
+    rows = explanation.rows
+    tools = [[row.who, *row.cells, row.cause] for row in rows if row.kind != "convention"]
     measure = rows[0].measure if any(row.kind == "given" for row in rows) else measure
     print_rows(["tool", measure, "differs by", "n", "because of"], tools, text=(0, 4))
     conventions = [row for row in rows if row.kind == "convention"]
     moving = [
-        [f"{row.who}: {row.common_name}" if row.common_name else row.who, *_cells(row)]
+        [f"{row.who}: {row.common_name}" if row.common_name else row.who, *row.cells]
         for row in conventions
         if row.differs
     ]
@@ -85,18 +80,6 @@ def _print(rows: "list[ExplainedValue]", measure: str) -> None:
         console().print(f"\nNo difference here: {idle}")
     metric = rows[0].measure.partition("@")[0].partition("(")[0]
     say(f"Next: what the options mean: rankjury list metrics {metric}")
-
-
-def _cells(row: "ExplainedValue") -> list[str]:
-    """Return the value, its difference and the number of queries."""
-    if row.error:
-        return ["error", "", ""]
-    if not row.differs or isnan(row.difference):
-        difference = "≠" if row.differs else "="
-    else:
-        difference = f"{row.difference:+.4f}" if abs(row.difference) >= 0.00005 else f"{row.difference:+.1e}"
-        difference = difference.replace("-", "−")
-    return ["–" if isnan(row.mean) else f"{row.mean:.4f}", difference, f"{row.n:,}"]
 
 
 def _as_json(row: "ExplainedValue") -> dict[str, Any]:

@@ -27,6 +27,8 @@ SAVERS: Registry[Callable[[Any, Sequence[str]], list[Path]]] = Registry(
 # direction of text, and surrogates, which cannot be written. Tabs and line ends stay.
 _INVISIBLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]|\r(?!\n)")
 
+_AT = re.compile(r"\s*@\s*")
+_SPELLING = re.compile(r"(?:\([^)]*\)?|[^, \t\n(])+")
 _ZERO_WIDTH_SPACE = "&#8203;"
 _MARKDOWN = re.compile(
     r"""
@@ -117,6 +119,11 @@ def join_names(ids: Iterable[object], limit: int = 100) -> str:
     """Return the ids separated by commas; ``…`` follows the first ``limit`` if there are more."""
     names = list(islice(ids, limit + 1))
     return ", ".join(shorten(str(name)) for name in names[:limit]) + (" …" if len(names) > limit else "")
+
+
+def split_spellings(text: str) -> list[str]:
+    """Return the measures in a text, split by blanks or commas that are not in brackets."""
+    return _SPELLING.findall(_AT.sub("@", text))
 
 
 def timestamp() -> str:

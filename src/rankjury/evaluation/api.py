@@ -23,6 +23,7 @@ from rankjury.evaluation.report import Report, looks_like_report, read_report
 from rankjury.evaluation.scores import Scores
 from rankjury.evaluation.sections import as_warnings, with_unit
 from rankjury.evaluation.slices import SliceTable
+from rankjury.evaluation.slices.files import split_attributes
 from rankjury.evaluation.slices.groups import parse_attributes
 from rankjury.evaluation.targets import Target, read_targets
 from rankjury.io.attributes import check_attributes, read_attributes, read_column
@@ -102,7 +103,8 @@ def evaluate(
             query_id, item_id and score or rank; hits, ``[{"query": …, "id": …, "score": …}]``; or a two-dimensional
             array with one row of items per query, best first. Several by name, ``{"bm25": …, "dense": …}``, each in
             one of these forms.
-        measures: Measures such as ``"ndcg@10"`` or ``"recall(rel=2)@100"``; ``rankjury list metrics`` lists them.
+        measures: Measures such as ``"ndcg@10"`` or ``["rr", "recall(rel=2)@100"]``; ``rankjury list metrics`` lists
+            them.
         resampling: How the intervals of several systems are made; None for no intervals. For one system they are made
             when they are shown, or by ``scores.estimates(resampling)``.
         dialect: Name of a tool whose conventions are used, such as ``"trec_eval"``.
@@ -129,11 +131,11 @@ def evaluate(
     """
     conventions = {"rel": rel, "ties": ties, "missing": missing, "empty": empty, "self": self, "scores": scores}
     asked = resolve_measures(measures, dialect, conventions)
-    truth = _gold(gold)
+    truth = load_gold(gold)
     if isinstance(ranking, Mapping) and is_named_runs(ranking):
         _check_resampling(resampling)
         return _assess(gold, truth, ranking, asked, resampling, duplicates=duplicates, background=background)
-    found = _ranking(ranking)
+    found = load_ranking(ranking)
     _check_order(gold, truth, found)
     single = evaluate_judged(truth, found, asked, duplicates=duplicates, background=background)
     name = Source(str(ranking), Path(ranking)).system if isinstance(ranking, str | Path) else single.source
@@ -174,7 +176,8 @@ def compare(
             takes.
         measures: Measures such as ``"ndcg@10"``.
         baseline: Name of the ranking that the others are compared with; by default the first.
-        slices: Attributes of queries: a path, or a frame or dict with a column of query ids.
+        slices: Attributes of queries: a path, perhaps with those to break down by (``"queries.csv:type"``), or a frame
+            or dict with a column of query ids.
         by: Which attributes to break down by: ``"type,length(quantiles=3),type*lang"``; by default all that group.
         item_slices: Attributes of items, in the same forms.
         items_by: Which attributes of items to break down by.
@@ -209,7 +212,7 @@ def compare(
     if not is_dict or (isinstance(first, Mapping | list) and first and not is_named_runs(rankings)):
         raise UsageError(
             "found one ranking" if is_dict else f"found rankings of type {type(rankings).__name__}",
-            expected='two rankings or more by name, such as {"old": "old.trec", "new": "new.trec"}',
+            expected='two rankings or more by name, in one dict: rankjury.compare(gold, {"old": a, "new": b})',
         )
     conventions = {"rel": rel, "ties": ties, "missing": missing, "empty": empty, "self": self, "scores": scores}
     asked = resolve_measures(measures, dialect, conventions)
@@ -230,7 +233,7 @@ def compare(
         )
     report = _assess(
         gold,
-        _gold(gold),
+        load_gold(gold),
         rankings,
         asked,
         resampling,
@@ -270,7 +273,7 @@ def _assess(
 
     def load(name: str) -> Ranking:
         try:
-            ranking = _ranking(rankings[name])
+            ranking = load_ranking(rankings[name])
         except DataError as error:
             if isinstance(rankings[name], str | Path):  # the file is named already
                 raise
@@ -344,23 +347,27 @@ def gate(
     return check_targets(asked, checked, other, strict=bool(strict), lenient=bool(lenient))
 
 
-def _gold(data: Any) -> Gold:
+def load_gold(data: Any) -> Gold:
+    """Return a gold from a path or from anything in memory."""
     return read_gold(data) if isinstance(data, str | Path) else as_gold(data)
 
 
-def _ranking(data: Any) -> Ranking:
+def load_ranking(data: Any) -> Ranking:
+    """Return a ranking from a path or from anything in memory."""
     return read_run(data) if isinstance(data, str | Path) else as_ranking(data)
 
 
 def _cuts(data: Any, by: str | None, of: str) -> SliceTable:
-    kind = "query" if of == "queries" else "item"
+    kind, asked = "query" if of == "queries" else "item", None
     if isinstance(data, str | Path):
-        table, id_column = read_attributes(str(data), kind)
+        path, asked = split_attributes(str(data), by=by)
+        table, id_column = read_attributes(path, kind)
     else:
         with guard_reading(f"attributes of {of}"):
             frame = pl.DataFrame(data) if isinstance(data, Mapping) else frame_of(data)
         table, id_column = check_attributes(frame, kind, f"attributes of {of}")
-    return SliceTable(table, id_column, of, parse_attributes(by) if by else None, f"attributes of {of}")
+        asked = parse_attributes(by) if by else None
+    return SliceTable(table, id_column, of, asked, f"attributes of {of}")
 
 
 def _report(report: object) -> Report:

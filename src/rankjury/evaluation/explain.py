@@ -3,12 +3,14 @@
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from rankjury.core.text import join_names
-from rankjury.core.types import Gold, Ranking
+from rankjury.core.text import align_columns, join_names, visible
+from rankjury.core.validation import check_arguments
 from rankjury.errors import RankjuryError
+from rankjury.evaluation.api import load_gold, load_ranking
 from rankjury.evaluation.evaluate import Evaluation
 from rankjury.evaluation.judge import DuplicateRule
 from rankjury.measures.dialects import DIALECTS, resolve
@@ -39,6 +41,48 @@ class ExplainedValue:
     def common_name(self) -> str | None:
         """What the measure is usually called when computed so, where its own name misleads."""
         return common_name(self.measure)
+
+    @property
+    def cells(self) -> list[str]:
+        """The value, its difference and the number of queries, for a table."""
+        if self.error:
+            return ["error", "", ""]
+        if not self.differs or math.isnan(self.difference):
+            difference = "≠" if self.differs else "="
+        else:
+            difference = f"{self.difference:+.4f}" if abs(self.difference) >= 0.00005 else f"{self.difference:+.1e}"
+            difference = difference.replace("-", "−")
+        return ["–" if math.isnan(self.mean) else f"{self.mean:.4f}", difference, f"{self.n:,}"]
+
+    @property
+    def cause(self) -> str:
+        """The conventions that make the difference, or the error."""
+        name = f"this is {self.common_name}" if self.common_name else ""
+        return self.error or ": ".join(filter(None, (", ".join(self.because), name))) or "–"
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """A measure as each tool computes it, and with each convention changed alone; ``print`` shows the tools."""
+
+    rows: tuple[ExplainedValue, ...]
+    """rankjury's own value first; ``polars.DataFrame(explanation.rows)`` is a table of all."""
+
+    @property
+    def summary(self) -> str:
+        """By how much tools differ from rankjury's own value, and which conventions explain it, as a sentence."""
+        return summarize_explanation(self.rows)
+
+    def __repr__(self) -> str:
+        tools = [[row.who, *row.cells, row.cause] for row in self.rows if row.kind != "convention"]
+        header = ["tool", self.rows[0].measure, "differs by", "n", "because of"]
+        *table, causes = zip(header, *tools, strict=True)
+        lines = align_columns(list(zip(*table, strict=True)))
+        width = max(map(len, lines))
+        shown = (
+            f"{line.ljust(width)}  {visible(cause, one_line=True)}" for line, cause in zip(lines, causes, strict=True)
+        )
+        return "\n".join([self.summary, "", *shown])
 
 
 class _Explainer:
@@ -124,16 +168,36 @@ def summarize_explanation(rows: Sequence[ExplainedValue]) -> str:
     return f"{value}; {len(differing)} of {len(tools)} tools differ{by}{why}{error}."
 
 
+@check_arguments
 def explain(
-    gold: Gold, ranking: Ranking, spelling: str, *, duplicates: DuplicateRule = "error"
-) -> list[ExplainedValue]:
-    """Return the value by rankjury's own conventions, then by every dialect, then by every convention by itself.
+    gold: Any, ranking: Any, measure: str | Measure = "ndcg@10", *, duplicates: DuplicateRule = "error"
+) -> Explanation:
+    """Show why other tools compute another value.
 
-    A spelling that is read with another tool's conventions is a row of its own, after the first.
+    Args:
+        gold: The relevant items, in any form that ``rankjury.evaluate`` takes.
+        ranking: The retrieved items of one system, in any form that ``rankjury.evaluate`` takes.
+        measure: The measure, such as ``"ndcg@10"``. A spelling that is read with another tool's conventions is a row
+            of its own, after the first.
+        duplicates: How to handle duplicate (query, item) pairs: ``error``, or keep the ``first``, ``last`` or ``max``.
+
+    Returns:
+        An Explanation: its ``rows`` are the value by rankjury's own conventions, by every dialect, and with every
+        convention changed alone. ``print`` shows the tools.
+
+    Raises:
+        DataError: The data is wrong: duplicates, missing ids, NaN, no common queries …
+        UsageError: The measure is not known.
+
+    Example:
+        >>> explanation = rankjury.explain({"q": {"a": 1, "b": 1}}, {"q": ["a"]}, "recall@1")
+        >>> {row.who: row.because for row in explanation.rows if row.differs}["lenskit"]
+        ('over=min',)
     """
-    named = resolve(spelling)
-    base = named.own
-    explainer = _Explainer(Evaluation.match(gold, ranking, duplicates=duplicates), base)
+    named = resolve(measure)
+    base, spelling = named.own, str(measure)
+    evaluation = Evaluation.match(load_gold(gold), load_ranking(ranking), duplicates=duplicates)
+    explainer = _Explainer(evaluation, base)
     rows = [explainer.row("rankjury", "rankjury", base)]
     if named.measure != base:
         rows.append(explainer.row(f"as given: {named.label}", "given", named.measure))
@@ -142,7 +206,7 @@ def explain(
         explainer.row(f"{name}={_shown(value)}", "convention", base.with_options({name: value}))
         for name, value in explainer.variants()
     ]
-    return rows
+    return Explanation(tuple(rows))
 
 
 def _same(one: float, other: float) -> bool:

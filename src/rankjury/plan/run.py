@@ -20,6 +20,7 @@ from rankjury.evaluation.random_baseline import RandomRanking
 from rankjury.evaluation.report import Report
 from rankjury.evaluation.sections import ReportWarning, as_warnings, with_unit
 from rankjury.evaluation.slices import SliceTable
+from rankjury.evaluation.slices.files import read_cuts
 from rankjury.evaluation.targets import Target
 from rankjury.io.atomic import together
 from rankjury.io.attributes import read_column
@@ -31,7 +32,6 @@ from rankjury.plan.parse import CheckedPlan, read_plan
 from rankjury.reporting.writers import Writer
 from rankjury.retrieval.agreement.pairs import PairCollector
 from rankjury.retrieval.bench.result import drift_value_names, index_value_names
-from rankjury.scale.evaluate_files import read_cuts
 from rankjury.stats.resampling import Resampling
 from rankjury.tracking.archive.archive import Archive
 from rankjury.tracking.archive.run import ArchivedRun

@@ -9,6 +9,7 @@ from rankjury.errors import UsageError
 from rankjury.evaluation.evaluate import DEFAULT_MEASURES, resolve_measures
 from rankjury.evaluation.judge import DuplicateRule, MatchedRanking, OrderRules
 from rankjury.evaluation.report import Report
+from rankjury.evaluation.slices.files import split_attributes
 from rankjury.evaluation.slices.groups import parse_attributes
 from rankjury.measures.judged import Judged, TieRule
 from rankjury.measures.measure import Measure, OnEmpty, OnMissing, ScorePrecision, SelfMatches, Ties
@@ -55,9 +56,9 @@ def evaluate(
         runs: Path of a run, or several by name.
         measures: Measures such as ``"ndcg@10"``.
         baseline: Name of the run that the others are compared with; by default nothing is compared.
-        slices: A table of attributes of queries.
+        slices: A table of attributes of queries, perhaps with those to break down by: ``"queries.csv:type"``.
         by: Which of its attributes to break down by; by default all that group.
-        item_slices: A table of attributes of items.
+        item_slices: The same for items.
         items_by: Which of its attributes to break down by.
         resampling: How intervals and tests are made; None for means only.
         dialect: Name of a tool whose conventions are used.
@@ -151,4 +152,6 @@ def slice_files(table: object, by: str | None, path: str) -> list[SliceFile]:
     """Return the table to slice by, with its attributes; empty if there is no table."""
     if table is None and by is not None:
         raise UsageError(f"no table has the attributes {by!r}", expected="slices=…, or item_slices=…")
-    return [] if table is None else [SliceFile(path, parse_attributes(by) if by else None)]
+    if not isinstance(table, str | Path):
+        return [] if table is None else [SliceFile(path, parse_attributes(by) if by else None)]
+    return [SliceFile(*split_attributes(path, by=by))]

@@ -1,7 +1,8 @@
 """Evaluation of run files: the one function behind ``rankjury evaluate``, ``compare`` and ``gate``, and for scripts."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from os import fspath
@@ -16,10 +17,9 @@ from rankjury.errors import DataError, UnknownName, UsageError
 if TYPE_CHECKING:
     import polars as pl
 
+    from rankjury.core.types import Gold
     from rankjury.evaluation.judge import DuplicateRule
     from rankjury.evaluation.report import Report
-    from rankjury.evaluation.slices import SliceTable
-    from rankjury.evaluation.slices.groups import Attribute
     from rankjury.measures.measure import Value
     from rankjury.scale.request import EvaluationRequest
     from rankjury.stats.resampling import Resampling
@@ -169,14 +169,14 @@ def evaluate_files(
         first = reader.submit(_read, paths[0], format)
         from rankjury.core.convert import ranking_from_frame
         from rankjury.evaluation.compare import assess
-        from rankjury.io.formats import read_gold
+        from rankjury.evaluation.slices.files import read_cuts
 
         resolved = resolve()
         cutoffs = [asked.measure.k for asked in resolved if asked.measure.k is not None]
         cuts = [read_cuts(text, "queries") for text in slices]
         item_cuts = [read_cuts(text, "items") for text in item_slices]
         progress.update(f"Reading {gold}", 0, 0)
-        truth = read_gold(gold, gold_format or format)
+        truth = _read_gold(gold, format, gold_format)
         progress.update(f"Scoring {', '.join(systems)}", 0, 0)
         frames = (first.result() if not number else _read(path, format) for number, path in enumerate(paths))
         rows = zip(systems, frames, strict=True)
@@ -225,12 +225,13 @@ def _in_blocks(
     progress: Progress,
 ) -> "Report":
     """Evaluate Parquet files in blocks, in this process or on Spark."""
+    from rankjury.evaluation.slices.files import split_attributes
     from rankjury.io.source import available_memory
     from rankjury.scale.memory import MIN_MEMORY, Budget, parse_memory
     from rankjury.scale.request import SliceFile
 
-    of_queries = [SliceFile(*_split_attributes(text)) for text in slices]
-    of_items = [SliceFile(*_split_attributes(text)) for text in item_slices]
+    of_queries = [SliceFile(*split_attributes(text)) for text in slices]
+    of_items = [SliceFile(*split_attributes(text)) for text in item_slices]
     default = _MEMORY_OF_A_TASK if on == "spark" else max(available_memory() // 2, MIN_MEMORY)
     budget = Budget(default if memory is None else parse_memory(memory))
     if on != "spark":
@@ -272,6 +273,23 @@ def looks_like_path(text: str) -> bool:
     return "/" in text or Path(text).suffix.lower() in _FILE_SUFFIXES
 
 
+def _read_gold(path: str, format: str | None, gold_format: str | None) -> "Gold":
+    """Read the gold; where the format of all files does not suit it, name the option of the gold's own."""
+    from rankjury.io.formats import format_of, read_gold
+    from rankjury.io.source import Source
+
+    try:
+        return read_gold(path, gold_format or format)
+    except DataError as error:
+        if format is not None and gold_format is None and path != "-":
+            with suppress(DataError):
+                detected = format_of(Source.open(path))
+                if detected != format:
+                    options = f"--gold-format {detected} (in Python gold_format={detected!r})"
+                    error.hint = f"The format {format} also applies to the gold. Set the gold's own with {options}."
+        raise
+
+
 def _read(run: str, format: str | None) -> "tuple[pl.DataFrame, str]":
     from rankjury.io.formats import read
     from rankjury.io.source import Source
@@ -280,40 +298,17 @@ def _read(run: str, format: str | None) -> "tuple[pl.DataFrame, str]":
     return read(source, "run", format), source.name
 
 
-def read_cuts(text: str, of: str, place: Callable[[str], str] = str) -> "SliceTable":
-    """Read slices from their spelling: ``queries.csv``, or ``queries.csv:type,length``.
-
-    Args:
-        text: The table, and the attributes to group by.
-        of: ``queries`` or ``items``.
-        place: Resolves a path; for the paths of a plan.
-    """
-    from rankjury.evaluation.slices import SliceTable
-    from rankjury.io.attributes import read_attributes
-
-    path, attributes = _split_attributes(text, place)
-    table, id_column = read_attributes(place(path), "query" if of == "queries" else "item")
-    return SliceTable(table, id_column, of, attributes, place(path))
-
-
-def _split_attributes(text: str, place: Callable[[str], str] = str) -> "tuple[str, list[tuple[Attribute, ...]] | None]":
-    """Return the path and the attributes to group by; None: all that are suitable."""
-    from rankjury.evaluation.slices.groups import parse_attributes
-
-    if text and exists(place(text)):
-        return text, None
-    path, colon, attributes = text.rpartition(":")
-    if not (path if colon else text):
-        raise UsageError(f"no file in {text!r}", expected="something like queries.csv:type,length")
-    return (path, parse_attributes(attributes) if attributes else None) if colon else (text, None)
-
-
 def _needs_blocks(files: Sequence[str], slices: Sequence[str], on: str, master: str | None, memory: str | None) -> bool:
     """Return whether blocks were requested, or are needed: folders of Parquet, or files too large for the memory."""
     if on != "here" or master is not None or memory is not None:
         return True
     paths = [Path(path) for path in files if path != "-" and exists(path)]
-    folders = [path for path in (*paths, *(Path(_split_attributes(text)[0]) for text in slices)) if isdir(path)]
+    tables = []
+    if slices:
+        from rankjury.evaluation.slices.files import split_attributes
+
+        tables = [Path(split_attributes(text)[0]) for text in slices]
+    folders = [path for path in (*paths, *tables) if isdir(path)]
     size = sum(path.stat().st_size for path in paths if isfile(path))
     if not folders and size <= _LARGE:
         return False

@@ -11,7 +11,7 @@ from threading import Timer
 from typing import TYPE_CHECKING, Any
 
 from rankjury.core.progress import NO_PROGRESS, Progress
-from rankjury.core.text import json_text, visible
+from rankjury.core.text import json_text, split_spellings, visible
 from rankjury.errors import DataError, UsageError
 
 if TYPE_CHECKING:
@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
 _STEERING = re.compile("[\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 _NOT_ASCII = re.compile("[^\x00-\x7e]")
-_AT = re.compile(r"\s*@\s*")
-_MEASURE = re.compile(r"(?:\([^)]*\)?|[^, \t\n(])+")
 _SECONDS_BEFORE_PROGRESS = 2.0
 
 _quiet = False
@@ -180,7 +178,7 @@ def split_measures(given: Iterable[str]) -> list[str]:
         if ("." in text or "/" in text) and os.path.isfile(text):
             expected = "a measure, with files before it: rankjury evaluate GOLD RUN -m ndcg@10"
             raise UsageError(f"-m {text} is a file", expected=expected)
-    measures = [measure for text in given for measure in _MEASURE.findall(_AT.sub("@", text))]
+    measures = [measure for text in given for measure in split_spellings(text)]
     if not measures:
         expected = "something like -m ndcg@10"
         raise UsageError("no measure was named", expected=expected, hint="rankjury list metrics lists them.")
