@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 from rankjury.errors import DataError, UsageError
 from rankjury.recsys.audit import Audit, audit, describe_times, gini, histogram, share_of_largest
@@ -22,6 +22,7 @@ from rankjury.recsys.data.log import Log, log_from_frame
 from rankjury.recsys.data.read import read_log
 from rankjury.recsys.splitting import split_log
 from tests import paths
+from tests.stats.support import thorough
 
 REAL = paths.SHARED / "interactions" / "ml-latest-small"
 Row = tuple[str, str, float, int]
@@ -106,7 +107,7 @@ def check_times(found: Audit, rows: list[Row]) -> None:
     assert future.unseen_rows == sum(row[0] not in known[0] or row[1] not in known[1] for row in test)
 
 
-@settings(max_examples=60, deadline=None)
+@thorough(60)
 @given(
     st.lists(
         st.tuples(

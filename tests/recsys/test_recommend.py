@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 import rankjury.recsys.recommend
 import rankjury.retrieval.knn.search
@@ -26,6 +26,7 @@ from rankjury.recsys.recommend import (
 from rankjury.recsys.split import Split
 from rankjury.recsys.task import Sampled, Task
 from tests.recsys.models.made import made_log, task_of
+from tests.stats.support import thorough
 
 MISSING = -1
 
@@ -104,7 +105,7 @@ def catalogue(log: Log, share: float, seed: int = 1) -> Bools:
     return np.random.default_rng(seed).random(len(log.items)) < share
 
 
-@settings(max_examples=25, deadline=None)
+@thorough(25)
 @given(
     seed=st.integers(0, 50),
     k=st.sampled_from([1, 3, 10, 18, 30]),
@@ -267,7 +268,7 @@ def test_scores_that_are_no_numbers_are_refused(bad: float) -> None:
         recommend(Scores(table[:, :4], table, by_factors=False), task, 3)
 
 
-@settings(max_examples=60, deadline=None)
+@thorough(60)
 @given(st.integers(0, 5), st.integers(0, 6), st.integers(0, 8), st.integers(0, 1000))
 def test_the_highest_of_each_row(rows: int, width: int, k: int, seed: int) -> None:
     table = np.random.default_rng(seed).choice([-np.inf, 0.0, 1.0, 2.5], (rows, width))

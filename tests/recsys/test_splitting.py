@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 from rankjury.errors import DataError, UnknownName, UsageError
 from rankjury.recsys.data.log import Log, log_from_frame
@@ -14,6 +14,7 @@ from rankjury.recsys.data.times import format_time, parse_time
 from rankjury.recsys.split import WINDOWS, Split, read_fractions, window_sizes
 from rankjury.recsys.splitting import SPLITS, split_folds, split_log
 from rankjury.recsys.splitting.temporal import temporal_cutoffs
+from tests.stats.support import thorough
 
 KINDS: dict[str, dict[str, Any]] = {
     "temporal": {},
@@ -71,7 +72,7 @@ def spread() -> Log:
 class TestEveryKind:
     @pytest.mark.parametrize("kind", KINDS)
     @given(rows=ROWS, seed=st.integers(0, 99))
-    @settings(max_examples=60, deadline=None)
+    @thorough(60)
     def test_order_of_rows_does_not_matter(self, kind: str, rows: list[Row], seed: int) -> None:
         one = or_empty(log_of(rows), kind, **KINDS[kind])
         mixed = [rows[place] for place in np.random.default_rng(seed).permutation(len(rows))]
@@ -83,7 +84,7 @@ class TestEveryKind:
 
     @pytest.mark.parametrize("kind", KINDS)
     @given(rows=ROWS)
-    @settings(max_examples=60, deadline=None)
+    @thorough(60)
     def test_windows_partition_the_rows(self, kind: str, rows: list[Row]) -> None:
         split = or_empty(log_of(rows), kind, **KINDS[kind])
         if split is not None:
@@ -109,7 +110,7 @@ class TestTemporal:
         train=st.integers(1, 98),
         validation=st.integers(0, 98),
     )
-    @settings(max_examples=60, deadline=None)
+    @thorough(60)
     def test_against_all_cutoffs_tried(self, at: list[int], train: int, validation: int) -> None:
         validation = min(validation, 99 - train)
         shares = [Fraction(train, 100), Fraction(train + validation, 100)]
@@ -120,7 +121,7 @@ class TestTemporal:
         assert temporal_cutoffs(np.array(at), shares) == expected
 
     @given(rows=ROWS)
-    @settings(max_examples=40, deadline=None)
+    @thorough(40)
     def test_equal_times_stay_together(self, rows: list[Row]) -> None:
         split = or_empty(log_of(rows), "temporal")
         if split is not None:

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 from rankjury.errors import UsageError
 from rankjury.evaluation.sections import ReportWarning
@@ -16,6 +16,7 @@ from rankjury.recsys.split import window_sizes
 from rankjury.recsys.splitting import split_log
 from rankjury.recsys.task import Task
 from rankjury.recsys.tiers import Tiers, describe, item_cuts, item_tiers, user_cuts, user_tiers
+from tests.stats.support import thorough
 
 SPLIT_AT = 1000
 Row = tuple[str, str, float, int]
@@ -114,7 +115,7 @@ class TestUsers:
         ]
 
     @given(counts=st.lists(st.integers(1, 12), min_size=2, max_size=40))
-    @settings(max_examples=60, deadline=None)
+    @thorough(60)
     def test_equal_counts_are_never_parted(self, counts: list[int]) -> None:
         per_user = {f"u{place}": n for place, n in enumerate(counts)}
         (tiers, _) = by_id(task_of(takes(per_user)), Tiers())
@@ -152,7 +153,7 @@ class TestItems:
         ]
 
     @given(counts=st.lists(st.integers(1, 12), min_size=1, max_size=30))
-    @settings(max_examples=60, deadline=None)
+    @thorough(60)
     def test_plainly(self, counts: list[int]) -> None:
         per_item = {f"i{place}": n for place, n in enumerate(counts)}
         (_, tiers) = by_id(task_of(taken(per_item)), Tiers(popularity=(0.3, 0.6)))
@@ -252,7 +253,7 @@ class TestNoLeak:
             max_size=60,
         )
     )
-    @settings(max_examples=40, deadline=None)
+    @thorough(40)
     def test_any_future(self, future: list[Row]) -> None:
         past = [(f"u{place % 9}", f"i{place * place % 23}", 3.0, place) for place in range(200)]
         assert training_facts(task_of([*past, *future])) == training_facts(

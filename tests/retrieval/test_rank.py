@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 from polars.testing import assert_frame_equal
 
 import rankjury
@@ -20,6 +20,7 @@ from rankjury.evaluation.query_lists import list_gold, list_ranking, top_rows
 from rankjury.retrieval.agreement.reference import reference_gold
 from rankjury.retrieval.bench.benchmark import IndexBenchmark
 from rankjury.retrieval.rank import apply_threshold, as_vectors, check_same_items, drop_self, rank_listed, rank_vectors
+from tests.stats.support import thorough
 
 
 def vectors(ids: Any, values: Any, dtype: Any = np.float64, source: str = "corpus") -> Vectors:
@@ -259,7 +260,7 @@ whole_vectors = st.lists(st.tuples(st.integers(-2, 2), st.integers(-2, 2), st.ju
 
 @pytest.mark.parametrize("metric", ["cosine", "ip", "l2"])
 @given(rows=whole_vectors, data=st.data())
-@settings(max_examples=40, deadline=None, derandomize=True)
+@thorough(40)
 def test_listed_candidates_have_the_scores_of_all(metric: str, rows: Any, data: st.DataObject) -> None:
     corpus = vectors(map(str, range(8, 8 + len(rows))), rows)
     whole = ranked(corpus, metric=metric)
@@ -525,7 +526,7 @@ runs = st.dictionaries(
 
 
 @given(run=runs, threshold=scores)
-@settings(max_examples=60, deadline=None, derandomize=True)
+@thorough(60)
 def test_like_a_plain_filter(run: dict[str, dict[str, float]], threshold: float) -> None:
     shown = apply_threshold(rankjury.as_ranking(run), threshold)
     assert listed(shown) == {

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 from rankjury.core.types import Floats, Ints, Vectors
 from rankjury.errors import DataError, UnknownName, UsageError
@@ -14,6 +14,7 @@ from rankjury.retrieval.knn.search import Neighbours, nearest
 from rankjury.retrieval.knn.select import MISSING
 from rankjury.retrieval.rank import rank_vectors
 from rankjury.retrieval.rank_chunks import Chunked, aggregate, nearest_items, rank_chunks
+from tests.stats.support import thorough
 
 ROUNDING = 1e-12
 
@@ -74,7 +75,7 @@ def cases(draw: st.DrawFn) -> tuple[Floats, Floats, Ints, Ints, int]:
 @pytest.mark.parametrize("how", ["best", "mean"])
 @pytest.mark.parametrize("metric", ["cosine", "ip", "l2"])
 class TestAgainstThePlainWay:
-    @settings(max_examples=40, deadline=None, derandomize=True)
+    @thorough(40)
     @given(case=cases())
     def test_small_sets_with_ties(self, how: str, metric: str, case: tuple[Floats, Floats, Ints, Ints, int]) -> None:
         queries, chunks, owners, places, k = case

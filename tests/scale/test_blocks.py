@@ -12,7 +12,7 @@ from tempfile import TemporaryDirectory
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 from rankjury.core.progress import Progress
 from rankjury.errors import DataError
@@ -20,6 +20,7 @@ from rankjury.scale.blocks import Block, Partition, read_blocks
 from rankjury.scale.memory import Budget
 from rankjury.scale.parquet import ParquetTable, open_table
 from tests.paths import ROOT
+from tests.stats.support import thorough
 
 GIGABYTE = 10**9
 KINDS = {"gold": "grade", "run": "score", "attributes": "length"}
@@ -61,7 +62,7 @@ def check(tables: list[ParquetTable], blocks: list[Block]) -> None:
         assert found.sort(**by_query).equals(given.sort(**by_query))
 
 
-@settings(max_examples=40, deadline=None)
+@thorough(40)
 @given(
     gold=rows_of_files,
     run=rows_of_files,

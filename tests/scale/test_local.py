@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 from rankjury.core.progress import Progress
 from rankjury.errors import DataError, UsageError
@@ -23,6 +23,7 @@ from rankjury.scale.local import ScoreStore, open_per_query
 from rankjury.stats.resampling import Resampling
 from tests.paths import ROOT
 from tests.scale.made import QUICK, WAYS, Study, form_of
+from tests.stats.support import thorough
 
 QUERIES = 40
 ASKED = "type,length,tags,type*length(bins=0.3/0.6),seen"
@@ -170,7 +171,7 @@ def test_a_small_table_of_attributes_keeps_others_in_order(tmp_path: Path, kind:
     assert form_of(found) == form_of(study.at_once())
 
 
-@settings(max_examples=25, deadline=None)
+@thorough(25)
 @given(
     rows=st.lists(st.tuples(st.integers(0, 9), st.integers(0, 6), st.integers(0, 3)), min_size=1, max_size=60),
     runs=st.lists(

@@ -228,6 +228,11 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Results:
     return agree(tmp_path_factory.mktemp("shared"), *SHARED_FILES)
 
 
+@pytest.fixture(scope="module")
+def shared_lists() -> list[Lists]:
+    return [neighbours([str(row) for row in range(5000)], np.load(path)) for path in SHARED_FILES]
+
+
 class TestBundledSample:
     def test_every_query_at_every_k(self, found: Results, lists: dict[str, Lists]) -> None:
         check_protocol(found, "candidate", lists["reference"], lists["candidate"], 1000)
@@ -298,11 +303,11 @@ def test_vectors_with_many_ties(tmp_path: Path, seed: int = 4) -> None:
 class TestSharedPapers:
     """5,000 real abstracts, all of them asked."""
 
-    def test_all_queries(self, shared: Results) -> None:
+    def test_all_queries(self, shared: Results, shared_lists: list[Lists]) -> None:
         reference, model = map(np.load, SHARED_FILES)
         ids = [str(row) for row in range(len(reference))]
         assert len(ids) == 5000
-        check_protocol(shared, "candidate_wordllama", neighbours(ids, reference), neighbours(ids, model), 5000)
+        check_protocol(shared, "candidate_wordllama", *shared_lists, 5000)
         check_similarities(shared, "candidate_wordllama", ids, reference, model, 20_000, 0)
 
     def test_sampled_pairs_estimate_the_similarities_of_all_pairs(self, tmp_path: Path, shared: Results) -> None:
@@ -324,16 +329,14 @@ class TestSharedPapers:
                 assert abs(figures[name]["value"] - value) < 3 * error, name
                 assert error < 0.01 * max(value, 0.6), name
 
-    def test_a_sample_that_numpy_drew(self, tmp_path: Path) -> None:
+    def test_a_sample_that_numpy_drew(self, tmp_path: Path, shared_lists: list[Lists]) -> None:
         """Step 3 of the protocol: only a sample of rankjury's own could be asked, so that no other was reproduced."""
-        reference, model = map(np.load, SHARED_FILES)
         np.random.seed(42)
-        rows = np.random.choice(len(reference), 500, replace=False)
+        rows = np.random.choice(5000, 500, replace=False)
         np.save(tmp_path / "rows.npy", rows)
         found = agree(tmp_path, *SHARED_FILES, "--pairs", "0", "--queries", "rows.npy")
         assert sorted(map(int, found.scores("candidate_wordllama")["query_id"])) == sorted(rows.tolist())
-        ids = [str(row) for row in range(len(reference))]
-        check_protocol(found, "candidate_wordllama", neighbours(ids, reference), neighbours(ids, model), 500)
+        check_protocol(found, "candidate_wordllama", *shared_lists, 500)
 
     def test_ids_from_the_table(self, tmp_path: Path, shared: Results) -> None:
         """Called by their own ids the papers give the same figures, paper by paper: no two scores are equal."""

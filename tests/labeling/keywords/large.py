@@ -12,7 +12,7 @@ from rankjury.evaluation.evaluate import evaluate, resolve_measures
 from rankjury.labeling.keywords.annotations import annotations_from_frame
 from rankjury.labeling.keywords.gold import MOST_LISTED, KeywordMatch, gold_from_keywords
 
-ITEMS, QUERIES, GROUPS, NAMES, DEPTH = 100_000, 10_000, 5, 100, 50
+ITEMS, QUERIES, GROUPS, NAMES, DEPTH = 100_000, 10_000, 5, 100, 20
 ROOM = 3 << 30
 """Bytes beside what is taken before anything is done; a matrix of bytes over all pairs would need a third of it, one of
 whole numbers more than twice as much."""
@@ -76,7 +76,7 @@ def main() -> None:
         assert (gold.lookup is not None) is by_number
         assert by_number or match in ("all", "at-least-2")
         ranking = Ranking(gold.queries, np.arange(QUERIES + 1) * DEPTH, items, None)
-        scores = evaluate(gold, ranking, resolve_measures(["num_rel", "num_rel_ret", "ndcg@10", "recall@50"]))
+        scores = evaluate(gold, ranking, resolve_measures(["num_rel", "num_rel_ret", "ndcg@10", "recall@20"]))
         for n in sample:
             least = KeywordMatch.parse(match).needed(len(asked[n]))
             assert scores.values[n, 0] == sum(plain[n][least - 1 :])

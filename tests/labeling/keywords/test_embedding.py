@@ -9,13 +9,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 from rankjury.errors import DataError, MissingExtra, UsageError
 from rankjury.labeling.keywords.annotations import Vocabulary
 from rankjury.labeling.keywords.mapping import Extraction, Mapper, MappingSettings, add_nearest, make_mapper, map_texts
 from rankjury.retrieval.embedding.embed import find_model
 from rankjury.retrieval.embedding.models import Embedder
+from tests.stats.support import thorough
 
 SPEC = Vocabulary.of(
     {
@@ -164,7 +165,7 @@ def slow(text: str, threshold: float) -> dict[str, str]:
     return found
 
 
-@settings(max_examples=100, deadline=None)
+@thorough(100)
 @given(st.lists(st.sampled_from(WORDS), max_size=7).map(" ".join), st.sampled_from([0.4, 0.5, 0.65]))
 def test_a_slow_implementation_agrees(text: str, threshold: float) -> None:
     found = one(text, "embedding", threshold=threshold)

@@ -4,7 +4,7 @@ from typing import Any
 
 import polars as pl
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 import rankjury
 from rankjury.labeling.keywords.annotations import Annotations, Keyword, annotations_from_frame
@@ -18,6 +18,7 @@ from rankjury.labeling.keywords.partial_match import (
     partial_matches,
 )
 from tests.labeling.keywords import plain
+from tests.stats.support import thorough
 
 
 def annotated(table: plain.Table) -> Annotations:
@@ -225,7 +226,7 @@ thresholds = st.sampled_from([None, 0.125, 0.5, 0.6, 2.0])
 
 
 @given(data=st.data(), table=plain.tables(most=80), k=st.integers(1, 8), threshold=thresholds)
-@settings(max_examples=60, deadline=None, derandomize=True)
+@thorough(60)
 def test_keywords_like_a_slow_count(data: Any, table: plain.Table, k: int, threshold: float | None) -> None:
     queries = data.draw(plain.asked_of(table))
     run = data.draw(plain.runs_of(table, queries))
@@ -248,7 +249,7 @@ def test_keywords_like_a_slow_count(data: Any, table: plain.Table, k: int, thres
 
 
 @given(data=st.data(), table=plain.tables(most=80), k=st.integers(1, 8), threshold=thresholds)
-@settings(max_examples=60, deadline=None, derandomize=True)
+@thorough(60)
 def test_items_like_a_slow_count(data: Any, table: plain.Table, k: int, threshold: float | None) -> None:
     """With some groups selected, and the others looked at for what is alike by the look of it."""
     counted = [one for one in plain.groups_of(table) if data.draw(st.booleans())] or plain.groups_of(table)[:1]

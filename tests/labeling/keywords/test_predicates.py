@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 import rankjury
 import rankjury.labeling.keywords.annotations
@@ -16,6 +16,7 @@ from rankjury.core.types import Gold
 from rankjury.labeling.keywords.annotations import Annotations, Keyword, annotations_from_frame
 from rankjury.labeling.keywords.gold import KeywordMatch, Predicates, gold_from_items, gold_from_keywords
 from tests.labeling.keywords import plain
+from tests.stats.support import thorough
 
 CLIPS: plain.Table = {
     "bike": frozenset({("object", "bicyclist"), ("doing", "entering"), ("doing", "turning")}),
@@ -162,13 +163,13 @@ def check(predicates: Predicates, table: plain.Table, expected: dict[str, dict[s
 
 
 @given(table=plain.tables(), match=st.sampled_from(plain.MATCHES))
-@settings(max_examples=40, deadline=None, derandomize=True)
+@thorough(40)
 def test_items_as_queries_like_plain_sets(table: plain.Table, match: str) -> None:
     check(by_items(table, match), table, plain.gold(table, table, match, own=True))
 
 
 @given(data=st.data(), table=plain.tables())
-@settings(max_examples=40, deadline=None, derandomize=True)
+@thorough(40)
 def test_keywords_as_queries_like_plain_sets(data: Any, table: plain.Table) -> None:
     queries = data.draw(plain.asked_of(table))
     for match in plain.MATCHES:
@@ -176,7 +177,7 @@ def test_keywords_as_queries_like_plain_sets(data: Any, table: plain.Table) -> N
 
 
 @given(table=plain.tables(), match=st.sampled_from(plain.MATCHES), words=st.sampled_from([1, 5, 40]))
-@settings(max_examples=15, deadline=None, derandomize=True)
+@thorough(15)
 def test_how_many_are_combined_at_once_is_of_no_account(table: plain.Table, match: str, words: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(rankjury.labeling.keywords.gold, "_WORDS_AT_ONCE", words)
@@ -188,7 +189,7 @@ def test_how_many_are_combined_at_once_is_of_no_account(table: plain.Table, matc
 
 
 @given(data=st.data(), table=plain.tables(), match=st.sampled_from(plain.MATCHES))
-@settings(max_examples=35, deadline=None, derandomize=True)
+@thorough(35)
 def test_only_the_groups_that_were_selected(data: Any, table: plain.Table, match: str) -> None:
     groups = data.draw(st.lists(st.sampled_from(plain.groups_of(table)), min_size=1, unique=True))
     kept = {item: frozenset(word for word in has if word[0] in groups) for item, has in table.items()}
@@ -199,7 +200,7 @@ def test_only_the_groups_that_were_selected(data: Any, table: plain.Table, match
 
 
 @given(data=st.data(), table=plain.tables(), match=st.sampled_from(plain.MATCHES))
-@settings(max_examples=35, deadline=None, derandomize=True)
+@thorough(35)
 def test_the_order_of_rows_is_of_no_account(data: Any, table: plain.Table, match: str) -> None:
     other = {item: table[item] for item in data.draw(st.permutations(list(table)))}
     one, two = by_items(table, match), by_items(other, match)
@@ -209,7 +210,7 @@ def test_the_order_of_rows_is_of_no_account(data: Any, table: plain.Table, match
 
 
 @given(data=st.data(), table=plain.tables(most=70), match=st.sampled_from(plain.MATCHES))
-@settings(max_examples=35, deadline=None, derandomize=True)
+@thorough(35)
 def test_for_a_ranking_only_what_it_names(data: Any, table: plain.Table, match: str) -> None:
     run = data.draw(plain.runs_of(table, table))
     predicates = by_items(table, match)

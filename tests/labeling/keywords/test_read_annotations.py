@@ -7,11 +7,12 @@ from typing import Any
 
 import polars as pl
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 from rankjury.labeling.keywords.annotations import Annotations, annotations_from_frame, read_annotations
 from tests.labeling.keywords import plain
 from tests.labeling.keywords.made import written
+from tests.stats.support import thorough
 
 Words = dict[str, list[str]]
 
@@ -67,7 +68,7 @@ class TestFormats:
             assert found.vocabulary.groups == ("object", "night", "lanes"), "one without a value is none"
 
     @given(table=plain.tables(most=20))
-    @settings(max_examples=15, deadline=None, derandomize=True)
+    @thorough(15)
     def test_random_tables(self, tmp_path_factory: pytest.TempPathFactory, table: plain.Table) -> None:
         expected = {item: [f"{group}={name}" for group, name in sorted(has)] for item, has in table.items()}
         frame = plain.frame(table, plain.groups_of(table))
@@ -230,7 +231,7 @@ known = {"", "n/a", "nan", "null", "true", "false", "yes", "no"}
 @given(
     rows=st.lists(st.lists(names.map(str.strip).filter(lambda one: one.lower() not in known), max_size=4), min_size=1)
 )
-@settings(max_examples=80, deadline=None, derandomize=True)
+@thorough(80)
 def test_any_letters(rows: list[list[str]]) -> None:
     if not any(rows):
         return

@@ -5,13 +5,14 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 import rankjury
 from rankjury.errors import UnknownName
 from rankjury.labeling.keywords.annotations import Annotations, Keyword, Vocabulary, annotations_from_frame
 from rankjury.labeling.keywords.gold import bit_positions
 from tests.labeling.keywords import plain
+from tests.stats.support import thorough
 
 
 def small() -> Annotations:
@@ -79,7 +80,7 @@ class TestByHand:
 
 
 @given(table=plain.tables())
-@settings(max_examples=60, deadline=None, derandomize=True)
+@thorough(60)
 def test_lists_bits_and_pairs_say_what_the_table_says(table: plain.Table) -> None:
     found = annotated(table)
     words = [(one.group, one.name) for one in found.vocabulary.keywords]
@@ -99,7 +100,7 @@ def test_lists_bits_and_pairs_say_what_the_table_says(table: plain.Table) -> Non
 
 
 @given(data=st.data(), table=plain.tables(most=70))
-@settings(max_examples=40, deadline=None, derandomize=True)
+@thorough(40)
 def test_selecting_groups_is_reading_those_columns(data: Any, table: plain.Table) -> None:
     groups = [one for one in plain.groups_of(table) if data.draw(st.booleans())] or plain.groups_of(table)[:1]
     chosen = annotated(table).select(tuple(reversed(groups)))
@@ -110,7 +111,7 @@ def test_selecting_groups_is_reading_those_columns(data: Any, table: plain.Table
 
 
 @given(places=st.sets(st.integers(0, 319)))
-@settings(max_examples=60, deadline=None, derandomize=True)
+@thorough(60)
 def test_places_of_bits(places: set[int]) -> None:
     """Of two rows; the second has the places that the first has not."""
     both = [places, set(range(320)) - places]

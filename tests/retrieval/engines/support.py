@@ -1,6 +1,8 @@
 """Small corpora, engines that are skipped where their library is absent, and exact neighbours by plain NumPy."""
 
-from collections.abc import Mapping
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -93,6 +95,29 @@ def same(one: Neighbours, other: Neighbours) -> bool:
     beyond = (one.items[:, width:] == MISSING).all() and (other.items[:, width:] == MISSING).all()
     rows = np.array_equal(one.items[:, :width], other.items[:, :width])
     return bool(beyond and rows and np.allclose(one.scores[:, :width], other.scores[:, :width], atol=1e-5))
+
+
+_PR_SET_CHILD_SUBREAPER = 36
+
+
+@contextmanager
+def adopting() -> Iterator[None]:
+    """Become the parent of processes whose parent is killed, so that waiting for them also removes them.
+
+    The first process of a container may need seconds to do so, and until then they count as running.
+    """
+
+    def adopt(orphans: int) -> None:
+        if sys.platform == "linux":
+            import ctypes
+
+            ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, orphans, 0, 0, 0)
+
+    adopt(1)
+    try:
+        yield
+    finally:
+        adopt(0)
 
 
 KINDS = pl.DataFrame(

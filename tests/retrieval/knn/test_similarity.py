@@ -6,12 +6,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 from rankjury.core.types import Matrix
 from rankjury.errors import DataError, UnknownName
 from rankjury.retrieval.knn import similarity
 from rankjury.retrieval.knn.similarity import Similarity, similarity_of
+from tests.stats.support import thorough
 
 METRICS = ["cosine", "ip", "l2"]
 DTYPES = [np.float16, np.float32, np.float64]
@@ -37,7 +38,7 @@ def all_scores(compared: Similarity) -> Any:
 @pytest.mark.parametrize("metric", METRICS)
 @pytest.mark.parametrize("dtype", DTYPES)
 @given(seed=seeds, dimensions=st.integers(1, 40))
-@settings(max_examples=15, deadline=None, derandomize=True)
+@thorough(15)
 def test_like_exact_arithmetic(metric: str, dtype: Any, seed: int, dimensions: int) -> None:
     rng = np.random.default_rng(seed)
     queries, items = (rng.normal(size=(size, dimensions)).astype(dtype) for size in (3, 5))
@@ -49,7 +50,7 @@ def test_like_exact_arithmetic(metric: str, dtype: Any, seed: int, dimensions: i
 
 
 @given(seed=seeds, dimensions=st.integers(1, 300))
-@settings(max_examples=40, deadline=None, derandomize=True)
+@thorough(40)
 def test_whole_numbers_give_the_exact_score_to_the_last_bit(seed: int, dimensions: int) -> None:
     """Their sums are exact, and roots, products and quotients are rounded once each."""
     rng = np.random.default_rng(seed)
@@ -157,7 +158,7 @@ SHAPES: dict[str, Any] = {
 @pytest.mark.parametrize("metric", METRICS)
 @pytest.mark.parametrize("shape", SHAPES)
 @given(seed=seeds, dimensions=st.one_of(st.integers(1, 8), st.integers(1, 1000)), double=st.booleans())
-@settings(max_examples=12, deadline=None, derandomize=True)
+@thorough(12)
 def test_no_stand_in_is_further_off_than_the_slack(
     metric: str, shape: str, seed: int, dimensions: int, double: bool
 ) -> None:
@@ -171,7 +172,7 @@ def test_no_stand_in_is_further_off_than_the_slack(
 
 @pytest.mark.parametrize("metric", METRICS)
 @given(seed=seeds, power=st.integers(-149, 149))
-@settings(max_examples=30, deadline=None, derandomize=True)
+@thorough(30)
 def test_the_slack_holds_for_any_length(metric: str, seed: int, power: int) -> None:
     rng = np.random.default_rng(seed)
     vectors = rng.normal(size=(16, 5)) / 3
@@ -179,7 +180,7 @@ def test_the_slack_holds_for_any_length(metric: str, seed: int, power: int) -> N
 
 
 @given(seed=seeds, power=st.integers(0, 18), equal=st.booleans())
-@settings(max_examples=60, deadline=None, derandomize=True)
+@thorough(60)
 def test_the_slack_holds_for_queries_far_from_all_items(seed: int, power: int, equal: bool) -> None:
     rng = np.random.default_rng(seed)
     items = np.tile(rng.normal(size=8), (16, 1)) if equal else rng.normal(size=(16, 8))

@@ -58,7 +58,7 @@ def test_pairs_that_stand_in_two_files(spark: "SparkSession", rankjury: Rankjury
     assert outcome.code == 3 and outcome.out == ""
     first, *files = outcome.err.splitlines()
     assert first.startswith("error: run: duplicate item '") and " for query '3'; expected" in first
-    assert first.endswith("Use --duplicates max to keep the highest.")
+    assert first.endswith('--duplicates max; in Python duplicates="max".')
     assert files == ["  in run/1.parquet", "  in run/2.parquet"]
     by_its_reader = rankjury("evaluate", "gold.parquet", by_spark(folder, "run"), *ON_SPARK)
     assert by_its_reader.err.splitlines()[1:] == [f"  in {folder}/run/1.parquet", f"  in {folder}/run/2.parquet"]
