@@ -30,30 +30,34 @@ from rankjury.tracking.archive.archive import Archive  # noqa: E402
 from tests.tracking.archive.made import PLAN, put_small  # noqa: E402
 
 USED = (
-    *(
-        "rankjury.tracking.archive.tables",
-        "rankjury.tracking.archive.manifest",
-        "rankjury.tracking.archive.tables",
-        "rankjury.evaluation.compare",
-        "rankjury.tracking.view.overview",
-    ),
-    *(
-        "rankjury.plan.archive",
-        "rankjury.plan.run",
-        "rankjury.plan.gold",
-        "rankjury.plan.systems",
-        "rankjury.plan.outputs",
-        "rankjury.reporting.writers.gate",
-    ),
-    *(
-        "rankjury.reporting.console",
-        "rankjury.reporting.html",
-        "rich.console",
-        "rich.table",
-        "rich.box",
-        "rich.text",
-    ),
+    "rankjury.tracking.archive.tables",
+    "rankjury.tracking.archive.manifest",
     "rankjury.tracking.view.overview",
+    "rankjury.evaluation.compare",
+    "rankjury.plan.archive",
+    "rankjury.plan.run",
+    "rankjury.plan.gold",
+    "rankjury.plan.systems",
+    "rankjury.plan.outputs",
+    "rankjury.reporting.console",
+    "rankjury.reporting.html",
+    *(
+        f"rankjury.reporting.sections.{name}"
+        for name in ("agreement", "drift", "gate", "index", "interactions", "partial_matches", "space")
+    ),
+    *(
+        f"rankjury.reporting.writers.{name}"
+        for name in ("gate", "index_evaluation", "notebook", "pull_request", "retrievers")
+    ),
+    "rankjury.retrieval.fusion.methods",
+    *(f"rankjury.recsys.splitting.{name}" for name in ("per_user", "random", "temporal")),
+    "encodings.ascii",
+    "encodings.utf_8_sig",
+    "polars._utils.parquet",
+    "rich.console",
+    "rich.table",
+    "rich.box",
+    "rich.text",
 )
 
 
@@ -176,6 +180,8 @@ CASES = {
                  ["t.json"], modules=("rankjury.cli.shared.tune_fusion", "rankjury.retrieval.fusion.tune")),
     "sweep": Case(["sweep", "sweep.toml"], [f"rankjury-sweep/{name}" for name in SWEPT], check=check_journal,
                   modules=("rankjury.plan.trials", "rankjury.reporting.charts", "rankjury.retrieval.engines",
+                           "rankjury.retrieval.engines.exact", "rankjury.reporting.tables.sweep",
+                           "PIL.PngImagePlugin", "matplotlib.patheffects",
                            "matplotlib.backends.backend_agg", "matplotlib.figure")),
     "baseline": Case(["baseline", "set", "latest", "--archive", ".rankjury"], prepared=[RUN], check=check_archive),
     "prune": Case(["prune", "--keep", "1", "--archive", ".rankjury", "--yes"], prepared=[RUN, RUN, RUN],

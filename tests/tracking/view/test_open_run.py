@@ -48,11 +48,12 @@ def plan_of(name: str, folder: Path) -> Path:
 def test_every_query_is_told_as_the_file_tells_it(made: Made) -> None:
     details, _, shelf, name = made
     opened = shelf.open(name)
+    rounded = {label: opened.rounded(label) for label in opened.labels}
     for row, id_ in enumerate(details.ids):
         found, expected = opened.query(id_), details.query(row)
         assert found is not None
         scores = {
-            system: {label: none_for_nan(float(opened.rounded(label)[place, row])) for label in own}
+            system: {label: none_for_nan(float(rounded[label][place, row])) for label in own}
             for place, (system, own) in enumerate(expected["scores"].items())
         }
         assert found == expected | {"scores": scores}
