@@ -57,6 +57,7 @@ def check_grades(column: str | None, grades: pl.Series, where: str) -> None:
 _IDS = "strings or whole numbers"
 _ID = (str, int, np.integer)
 _NOT_IDS = (float, np.floating, bytes, type(None), tuple, list, dict, set, np.ndarray)
+_NO_ROWS, _ANY_ROW = "found no rows", "at least one query with an item"
 _KINDS_OF_INPUT = (
     "a dict of dicts, a dict of lists, a Polars or pandas frame, any object with the Arrow capsule interface, a list "
     "of records such as {query, id, score}, or a two-dimensional array of item ids with one row per query"
@@ -351,7 +352,7 @@ def _found_nothing(frame: pl.DataFrame) -> pl.Series | None:
 def _check_rows(frame: pl.DataFrame, source: str, *, without_item: pl.Series | None = None) -> None:
     """Refuse rows without an id; ``without_item``: which may lack that of the item."""
     if frame.is_empty():
-        raise DataError("found no rows", where=source, expected="at least one query with an item")
+        raise DataError(_NO_ROWS, where=source, expected=_ANY_ROW)
     for name in (QUERY, ITEM):
         lacking = frame[name].is_null()
         if name == ITEM and without_item is not None:
@@ -390,6 +391,8 @@ def finite_numbers(frame: pl.DataFrame, name: str, source: str, *, rows_before: 
 
 def _renamed(frame: pl.DataFrame, kind: str) -> pl.DataFrame:
     where = f"the {kind}'s frame"
+    if frame.is_empty():
+        raise DataError(_NO_ROWS, where=where, expected=_ANY_ROW)
     found = match_columns(frame.columns, kind, where=where)
     renamed = frame.select(pl.col(given).alias(name) for name, given in found.items())
     if kind == "gold" and renamed[GRADE].dtype.is_numeric():

@@ -63,6 +63,8 @@ def check_attributes(
 
     Fields of objects become columns: ``lang`` in BEIR's ``metadata`` is the column ``lang``.
     """
+    if not frame.columns:
+        raise DataError("found no rows", where=where, expected="at least one row")
     name = _id_column(frame.columns, kind, where, id_column)
     frame = _with_fields(frame)
     if frame.is_empty():
