@@ -53,6 +53,7 @@ def calls(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]
         "drift_between": {"new": report, "old": report},
         "evaluate": {"gold": GOLD, "ranking": RUN, "measures": ["ap"]},
         "evaluate_arrays": {"recommended": np.array([[0, 1]]), "held_out": np.array([[0]]), "measures": ["ap"]},
+        "explain": {"gold": GOLD, "ranking": RUN, "measure": "ap"},
         "fuse": {"rankings": [ranking, ranking], "fusion": rankjury.Fusion()},
         "gate": {"report": report, "baseline": "x"},
         "held_out": {"log": split},
@@ -78,8 +79,8 @@ def calls(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]
 
 
 FUNCTIONS = [
-    *("agree", "as_gold", "as_ranking", "audit", "compare", "drift_between", "evaluate", "evaluate_arrays", "fuse"),
-    *("gate", "held_out", "keyword_gold", "label", "map_texts", "ordered_gold", "rank_vectors"),
+    *("agree", "as_gold", "as_ranking", "audit", "compare", "drift_between", "evaluate", "evaluate_arrays", "explain"),
+    *("fuse", "gate", "held_out", "keyword_gold", "label", "map_texts", "ordered_gold", "rank_vectors"),
     *("read_annotations", "read_catalogue", "read_log", "recommend", "split_log", "try_index"),
     *("Fusion", "Measure", "Resampling", "Vectors"),
 ]

@@ -64,6 +64,9 @@ def test_the_plan_of_the_folder(rankjury: Rankjury, folder: Path) -> None:
     wrote, kept, next_step = outcome.err.splitlines()
     assert wrote == "Wrote report.json, scores.csv"
     assert kept.startswith("Kept as ") and kept.endswith(" in .rankjury")
+    assert next_step == "Next: decide on report.json with targets: rankjury gate --help"
+    put("targets.toml", 'targets = ["ap >= 0"]')
+    *_, next_step = rankjury("run").err.splitlines()
     assert next_step == "Next: decide with rankjury gate targets.toml report.json"
     saved = json.loads(Path("report.json").read_text())
     assert saved["systems"]["new"]["measures"]["rr"]["mean"] == pytest.approx(MEAN, abs=1e-12)
@@ -315,7 +318,7 @@ def test_in_a_terminal(folder: Path) -> None:
     assert not re.search(r"\x1b\[[0-9;]*3[0-9]", plain), "no colours"
     without = re.sub(r"\x1b\[[0-9;]*m", "", plain).replace("\r\n", "\n")
     check_width(without)
-    assert f"{MEAN:.3f} [" in without and without.endswith("Next: decide with rankjury gate targets.toml report.json\n")
+    assert f"{MEAN:.3f} [" in without and without.endswith("report.json with targets: rankjury gate --help\n")
 
 
 def test_help_teaches(rankjury: Rankjury) -> None:

@@ -176,6 +176,14 @@ class TestFiles:
         ):
             check_gate_suffix(Path(name))
 
+    def test_a_page_is_written_by_another_command(self) -> None:
+        with pytest.raises(UsageError) as found:
+            check_gate_suffix(Path("out/g.html"))
+        assert found.value.hint is not None and "rankjury compare -o out/g.html" in found.value.hint
+        with pytest.raises(UsageError) as found:
+            check_gate_suffix(Path("g.csv"))
+        assert found.value.hint is None
+
 
 def test_a_figure_has_no_count() -> None:
     (row,) = verdicts_table(Gate((Verdict(Target("ms", "<=", 50.0), "s", "pass", 43.0, None, None),), "r", None)).texts

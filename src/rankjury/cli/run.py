@@ -157,9 +157,9 @@ def run_and_print(
         if gate is not None and result.record is not None:
             default = "Next: rankjury show latest, rankjury history, or rankjury view"
         elif reports:
-            default = f"Next: decide with rankjury gate targets.toml {reports[0]}"
+            default = f"Next: {_gate_step(str(reports[0]))}"
         elif result.record is not None:
-            default = "Next: rankjury show latest, rankjury history, or decide with rankjury gate targets.toml latest"
+            default = f"Next: rankjury show latest, rankjury history, or {_gate_step('latest')}"
         elif isinstance(plan, str):
             default = f'Next: keep the results with outputs = ["report.json"] in {plan}'
         else:
@@ -168,6 +168,13 @@ def run_and_print(
     code = (gate.exit_code if gate is not None else 0) or code
     if code:
         raise typer.Exit(code)
+
+
+def _gate_step(report: str) -> str:
+    """Return how to get a verdict on a report: with the targets that exist, or by the help on how to write them."""
+    if exists("targets.toml"):
+        return f"decide with rankjury gate targets.toml {report}"
+    return f"decide on {report} with targets: rankjury gate --help"
 
 
 def show(report: "Report", gate: "Gate | None", name: str | None, lines: int | None = None) -> None:

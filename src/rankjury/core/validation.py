@@ -131,7 +131,10 @@ def _unbound(function: str, signature: inspect.Signature, kwargs: Mapping[str, A
     unknown = next((name for name in kwargs if name not in signature.parameters), None)
     where = f"{function}()"
     if unknown is None:
-        return UsageError(problem, where=where, expected=f"{function}({', '.join(known)})")
+        in_order = [name for name in known if signature.parameters[name].kind.name != "KEYWORD_ONLY"]
+        more = ["…"] if len(in_order) < len(known) else []
+        hint = 'Give the rankings in one dict: {"old": a, "new": b}.' if {"gold", "rankings"} <= {*known} else None
+        return UsageError(problem, where=where, expected=f"{function}({', '.join([*in_order, *more])})", hint=hint)
     value = kwargs[unknown]
     near = get_close_matches(unknown, known, n=1, cutoff=0.75)
     hint = f"Known: {', '.join(known)}."

@@ -299,7 +299,7 @@ def _check_slice(target: Target, report: Report, where: str) -> None:
             f"the baseline has no scores for the slice {part.name}",
             where=where,
             expected="a slice of queries, of a report with per-query scores",
-            hint="Compare with the run instead of the file: --baseline RUN.",
+            hint="Compare with the run instead of the file: --baseline RUN; in Python with a report of it.",
         )
 
 

@@ -320,7 +320,7 @@ def _choose(report: Report, named: str | None, alike: str | None) -> str:
             f"there are several systems: {', '.join(known)}",
             where=report.source,
             expected=f"one, or one called {alike}" if alike else "one",
-            hint="Name it with --system.",
+            hint="Name it with --system, in Python system= or old_system=.",
         )
     return known[0]
 

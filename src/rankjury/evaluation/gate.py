@@ -304,7 +304,7 @@ def _difference(target: Target, system: str, report: Report, baseline: str | Non
     """Return the difference to a system of this report or of another; as a share of its mean if the target asks so."""
     if other is None and (baseline is None or baseline == system):
         what = f"{system!r} is the baseline itself" if baseline else "there is none"
-        hint = "Name it with --baseline, a system of the report or another report."
+        hint = "Name it with --baseline, in Python baseline=: a system of the report or another report."
         raise UsageError(f"the target {target.spelling!r} needs a baseline, and {what}", where=report.source, hint=hint)
     base, name = other or report, system if other is not None else baseline or system
     if name not in base.systems and len(base.systems) > 1:
@@ -370,7 +370,7 @@ class _Subject:
             raise DataError(
                 f"the report has no slices, but a target asks for {name!r}",
                 where=report.source,
-                hint=f'Make it with --slices {table}; where runs are gated, slices = "{table}" in the targets does.',
+                hint=f'Make it with --slices {table}, in Python slices="{table}". In the targets: slices = "{table}".',
             )
         for section in report.sections.values():
             if name in section.absent_slices():
@@ -473,7 +473,7 @@ def _find_subject(target: Target, system: str, report: Report) -> _Subject:
         label = next((name for name, convention in result.conventions.items() if convention == meant), None)
         if label is None:
             alike = next((name for name in result.estimates if name.lower() == wanted.lower()), None)
-            hint = f"Make the report with -m '{wanted}' too."
+            hint = f"Make the report with this measure too: -m '{wanted}', in Python measures=[{wanted!r}, …]."
             if alike:
                 hint = f"Its {alike} follows other conventions: {result.conventions[alike]} instead of {meant}."
             expected = f"one of {', '.join(known)}"
@@ -529,7 +529,7 @@ def target_measures(targets: Sequence[Target], recorded: Sequence[str], where: s
             name, at, cut = subject.partition("@")
             near = get_close_matches(subject, recorded, cutoff=0.7)
             near += [f"{match}{at}{cut}" for match in get_close_matches(name.lower(), METRICS.names(), cutoff=0.7)]
-            hint = f"Is it a figure of yours? Give it with --record {subject}=NUMBER."
+            hint = f"Is it a figure of yours? Give it with --record {subject}=NUMBER, in Python recorded=."
             hint = f"Did you mean {near[0]}?" if near else hint
             raise UsageError(f"unknown measure or figure {subject!r}", where=where, hint=hint) from error
         except UsageError as error:

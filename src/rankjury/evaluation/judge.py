@@ -409,9 +409,16 @@ def _nothing_in_common(gold: Gold, ranking: Ranking) -> DataError:
     def shown(queries: pl.Series) -> str:
         return ", ".join(map(repr, queries.head(3))) + (" …" if len(queries) > 3 else "")
 
+    def numbered(queries: pl.Series) -> bool:
+        first = queries.head(3).cast(pl.String).to_list()
+        return bool(first) and first == ["0", "1", "2"][: len(first)]
+
     hint = "Check prefixes, leading zeros, and that these two files belong together."
-    if ranking.queries.head(3).cast(pl.String).to_list() == ["0", "1", "2"]:
-        hint = "Are 0, 1, 2 … row numbers? Give ids: rankjury neighbours --ids FILE, or in Python {query: [items]}."
+    if numbered(ranking.queries) or numbered(gold.queries):
+        hint = (
+            "If 0, 1, 2 … are numbers of rows: pass {query: [items]} instead of an array, or give rankjury neighbours "
+            "the ids, --ids FILE or --queries-ids FILE."
+        )
     return DataError(
         f"no query in common: the gold has {shown(gold.queries)}, the ranking has {shown(ranking.queries)}",
         where=f"{gold.source} × {ranking.source}",

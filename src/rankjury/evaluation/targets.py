@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from json import dumps
 from math import isfinite
 from os.path import exists
 from pathlib import Path
@@ -198,7 +199,10 @@ def _check_keys(table: Mapping[str, Any], known: tuple[str, ...], where: str) ->
 
 def _long_form(given: Any, where: str) -> Iterator[Target]:
     if not isinstance(given, list) or not all(isinstance(table, dict) for table in given):
-        raise UsageError("target is not a list of tables", where=where, expected="[[target]] with require")
+        texts = [given] if isinstance(given, str) else given if isinstance(given, list) else []
+        is_short = bool(texts) and all(isinstance(text, str) for text in texts)
+        hint = f"Did you mean targets = {shorten(dumps(texts, ensure_ascii=False))}?" if is_short else None
+        raise UsageError("target is not a list of tables", where=where, expected="[[target]] with require", hint=hint)
     for table in given:
         _check_keys(table, ("require", "slice", "system", "name"), f"{where}, [[target]]")
         for key, value in table.items():

@@ -194,7 +194,7 @@ def check_same_items(reference: Vectors, candidate: Vectors) -> None:
             f"{without.source} has no ids, so its rows cannot be matched with the ids of {other.source}",
             where=where,
             expected="ids for both, or for neither",
-            hint="Give a file of ids, one per row: --ids, or ids in a plan.",
+            hint="Give ids, one per row: --ids FILE, ids in a plan, in Python rankjury.Vectors(ids, matrix).",
         )
     if reference.numbered and len(reference) != len(candidate):
         raise DataError(

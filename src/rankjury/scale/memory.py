@@ -44,7 +44,7 @@ def parse_memory(text: str) -> int:
         raise UsageError(f"cannot read the memory limit {text!r}", expected="a size such as 2GB, 512MB or 1.5GiB")
     size = round(float(found[1]) * unit)
     if size < MIN_MEMORY:
-        expected, hint = f"at least {in_units(MIN_MEMORY)}", "Try --memory 2GB."
+        expected, hint = f"at least {in_units(MIN_MEMORY)}", 'Try --memory 2GB, in Python memory="2GB".'
         raise UsageError(f"the memory limit {text!r} is too small", expected=expected, hint=hint)
     return size
 
@@ -67,7 +67,7 @@ class Budget:
         return max(self.block_rows(bytes_per_row) // 4, 1)
 
 
-_HINT = "Choose another folder with --temp DIR or the environment variable TMPDIR."
+_HINT = "Choose another folder with --temp DIR, in Python temp=, or the environment variable TMPDIR."
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 

@@ -249,7 +249,7 @@ def _id_field(records: Sequence[Row], chosen: str | None, where: str) -> str:
             f"found the fields {', '.join(records[0].fields)}; none holds ids",
             where=records[0].place,
             expected=f"one of {', '.join(IDS)}",
-            hint="Give the field of ids with --id.",
+            hint="Give the field of ids with --id, in Python id_field=.",
         )
     return (everywhere or known)[0]
 
@@ -272,7 +272,9 @@ def _read_ids(records: Sequence[Row], field: str) -> list[str]:
         earlier = first.setdefault(name, record)
         if earlier is not record:
             others = [other for other in IDS if other != field and all(other in row.fields for row in records)]
-            hint = f"Is {others[0]} the id? Then --id {others[0]}." if others else None
+            hint = (
+                f"Is {others[0]} the id? Then --id {others[0]}, in Python id_field={others[0]!r}." if others else None
+            )
             problem = f"duplicate {field} {name!r}, first at {earlier.place}"
             raise DataError(problem, where=record.place, expected="each id once", hint=hint)
     return ids

@@ -56,7 +56,8 @@ def check_gate_suffix(path: Path) -> None:
     """Refuse a file name whose suffix is not that of a format."""
     if path.suffix.lower() not in _FORMS:
         expected = f"a suffix among {', '.join(_FORMS)} (.xml is JUnit's)"
-        raise UsageError(f"cannot tell the form from {path.name!r}", expected=expected)
+        hint = f"rankjury compare -o {path} writes the page." if path.suffix.lower() == ".html" else None
+        raise UsageError(f"cannot tell the form from {path.name!r}", expected=expected, hint=hint)
 
 
 def write_gates(gate: Gate, paths: Iterable[Path]) -> None:

@@ -128,7 +128,7 @@ def evaluate_source(
             with open_parquet_folder(spark, per_query) as target:
                 return rounds.run(target)
     except DuplicatePair as error:  # without an order there is no first row
-        error.hint = "Use --duplicates max to keep the highest."
+        error.hint = 'Keep the highest with --duplicates max; in Python duplicates="max".'
         raise
 
 
