@@ -22,6 +22,9 @@ TSV = CSV.replace(",", "\t")
 JSON = '{"q1": {"d1": 2.5}}\n'
 PRETTY = '{\n  "q1": {\n    "d1": 2.5\n  }\n}\n'
 JSONL = '{"query_id": "q1", "item_id": "d1", "score": 2.5}\n'
+HITS = '{"query_id": "q1", "hits": [{"id": "d1", "score": 2.5}]}\n'
+LONG = HITS.replace("d1", "d" * 100_000) * 2
+LONG_JSON = JSON.replace("d1", "d" * 100_000)
 RECORDS = '[{"query_id": "q1", "item_id": "d1", "score": 2.5}]'
 
 
@@ -55,6 +58,12 @@ RECORDS = '[{"query_id": "q1", "item_id": "d1", "score": 2.5}]'
         ("run.json", JSON.replace("}}", "},\n") + '"q2": {"d1": 1}}', "json"),
         ("run.json", JSONL, "jsonl"),
         ("run", JSONL, "jsonl"),
+        ("run.json", HITS, "jsonl"),
+        ("run", HITS * 2, "jsonl"),
+        ("run.json", LONG, "jsonl"),
+        ("run.json", '{"a": 1}\n{"a": 2}\n', "jsonl"),
+        ("run.json", '{"query": {"d1": 2.5}}\n', "json"),
+        ("run.json", LONG_JSON, "json"),
         ("run.trec", "[1] Q0 d1 1 2.5 tag\n", "trec"),
         ("run.trec", "{a} Q0 d1 1 2.5 tag\n", "trec"),
     ],

@@ -170,6 +170,7 @@ def test_hits_by_query(tmp_path: Path, answers: Any) -> None:
     if isinstance(answers, list):
         lines = "\n".join(map(json.dumps, answers))
         assert read_rows(put(tmp_path, "run.jsonl", lines), "run") == RUN_ROWS
+        assert read_rows(put(tmp_path, "lines.json", lines), "run") == RUN_ROWS
 
 
 def test_hits_without_scores_are_ranked_by_their_order(tmp_path: Path) -> None:
@@ -184,6 +185,39 @@ def test_hits_without_scores_are_ranked_by_their_order(tmp_path: Path) -> None:
 def test_a_response_that_names_no_query(tmp_path: Path, answer: Any) -> None:
     with pytest.raises(DataError, match=r"run\.json: .*query"):
         read_run(put(tmp_path, "run.json", json.dumps(answer)))
+
+
+_NESTED = [{"q": q, "took": 3, "data": {"facets": [{"n": 1}], "items": hits}} for q, hits in _HITS.items()]
+
+
+@pytest.mark.parametrize(
+    ("answers", "path"),
+    [
+        (_NESTED, "data.items"),
+        ([{"id": "q0", "data": {"items": []}}, *({**answer, "id": 1} for answer in _NESTED)], "data.items"),
+        ([{"q": q, "found": hits} for q, hits in _HITS.items()], "found"),
+    ],
+)
+def test_the_path_of_nested_results_is_named(tmp_path: Path, answers: list[dict[str, Any]], path: str) -> None:
+    lines = "\n".join(map(json.dumps, answers))
+    for name, text in (("run.json", json.dumps(answers)), ("run.jsonl", lines), ("lines.json", lines)):
+        with pytest.raises(DataError, match=f"{path!r}") as caught:
+            read_run(put(tmp_path, name, text))
+        assert caught.value.where == str(tmp_path / name)
+    with pytest.raises(DataError, match=f"{path!r}"):
+        as_ranking(answers)
+
+
+@pytest.mark.parametrize("names", [("query_id", "item_id"), ("query", "id")])
+def test_a_flat_record_may_hold_nested_objects(tmp_path: Path, names: tuple[str, str]) -> None:
+    """Only an object that names no item is taken for the response of a search."""
+    records = [
+        {**dict(zip(names, (q, d), strict=True)), "score": score, "meta": {"tags": [{"id": 1}]}}
+        for q, run in RUN.items()
+        for d, score in run.items()
+    ]
+    assert read_rows(put(tmp_path, "run.json", json.dumps(records)), "run") == RUN_ROWS
+    assert rows_of(as_ranking(records).frame().select("query_id", "item_id", "score")) == RUN_ROWS
 
 
 def test_queries_and_items_may_be_called_like_the_keys_of_a_response(tmp_path: Path) -> None:

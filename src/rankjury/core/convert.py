@@ -22,6 +22,7 @@ from rankjury.core.columns import (
     RANK,
     SCORE,
     fold_name,
+    is_item_column,
     match_columns,
 )
 from rankjury.core.types import Floats, Gold, Ints, Ranking, block_heads, stable_order
@@ -190,6 +191,8 @@ def _are_records(given: Any) -> bool:
     return isinstance(given, list | tuple) and bool(given) and isinstance(given[0], Mapping)
 
 
+_MOST_LOOKED_AT = 100
+"""Records among which one with results is looked for."""
 _BY_QUERY = '{query: response}, or records such as {"query": "q1", "hits": [{"id": "a", "score": 0.9}]}'
 
 
@@ -214,6 +217,7 @@ def joined_hits(given: Any) -> tuple[Any, list[Any]]:
             raise DataError("the responses do not name their queries", expected=_BY_QUERY)
         by_query = [(record.get(names[0]), record) for record in given]
     else:
+        _refuse_nested_hits(given)
         return given, []
     lists = [hits_in(value) for _, value in by_query]
     if not any(lists):
@@ -228,6 +232,38 @@ def joined_hits(given: Any) -> tuple[Any, list[Any]]:
         single = ({key: cell for key, cell in hit.items() if not isinstance(cell, Mapping | list)} for hit in hits)
         joined += [{QUERY: query, **hit} for hit in single]
     return joined, [query for (query, _), hits in zip(by_query, lists, strict=True) if not hits]
+
+
+def _refuse_nested_hits(given: Any) -> None:
+    """Refuse records of queries whose hits are below other keys than those of ``hits_in``, and name the keys."""
+    if not _are_records(given):
+        return
+    names = {fold_name(str(key)) for key in given[0]}
+    of_query = names & {*QUERY_COLUMNS, "id"}
+    if not of_query or {"id"} < of_query or any(map(is_item_column, names)) or names & {"text", "title"}:
+        return  # records of an item each, or of texts
+    records = (record for record in given[:_MOST_LOOKED_AT] if isinstance(record, Mapping))
+    path = next(filter(None, map(_path_of_hits, records)), None)
+    if path is not None:
+        expected = '{"query": "q1", "results": [{"id": "a", "score": 0.9}]}, an object per query'
+        raise DataError(f"the results of a query are nested in {path!r}", expected=expected)
+
+
+def _path_of_hits(record: Mapping[Any, Any]) -> str | None:
+    """Return the path of the first list of objects with an item id, such as ``data.items``; the shallowest first."""
+    waiting: list[tuple[str, Mapping[Any, Any]]] = [("", record)]
+    for prefix, node in waiting:
+        for key, value in node.items():
+            if isinstance(value, Mapping):
+                waiting.append((f"{prefix}{key}.", value))
+            elif _are_records(value) and _names_item(value[0]):
+                return f"{prefix}{key}"
+    return None
+
+
+def _names_item(names: Iterable[Any]) -> bool:
+    """Return whether one of these keys is that of an item's id."""
+    return any(fold_name(str(name)) == "id" or is_item_column(str(name)) for name in names)
 
 
 def _frame_of_records(records: Sequence[Any]) -> pl.DataFrame:

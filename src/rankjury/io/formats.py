@@ -12,7 +12,7 @@ from typing import Any
 
 import polars as pl
 
-from rankjury.core.columns import GRADE, SCORE, looks_like_header
+from rankjury.core.columns import GRADE, QUERY_COLUMNS, SCORE, fold_name, looks_like_header
 from rankjury.core.convert import gold_from_frame, ranking_from_frame
 from rankjury.core.types import Gold, Ranking
 from rankjury.core.validation import check_arguments
@@ -38,6 +38,9 @@ _SUFFIXES = {
 }
 # An object with a key, an empty object, or a list of objects; not an id like {a} or [1].
 _JSON_START = re.compile(r'\{\s*("|\}|$)|\[\s*(\{|\]|$)')
+# An object whose first value is a text or a number.
+_RECORD_START = re.compile(r'\{\s*"([^"\\]*)"\s*:\s*["\d-]')
+_QUERY_KEYS = {*QUERY_COLUMNS, "id"}
 
 
 def format_of(source: Source) -> str:
@@ -55,7 +58,7 @@ def format_of(source: Source) -> str:
         expected = "lines that end in \\n or \\r\\n"
         raise DataError("found carriage returns within a line", where=f"{source.name}:1", expected=expected)
     if _JSON_START.match(first):
-        return "jsonl" if suffix == "jsonl" or _is_record(first) else "json"
+        return "jsonl" if suffix == "jsonl" or _is_json_lines(lines) else "json"
     if suffix in ("json", "jsonl"):
         return suffix
     if separator_of(lines[0]) is not None:
@@ -70,13 +73,22 @@ def suffixes_of(form: str) -> list[str]:
     return [suffix for suffix, name in _SUFFIXES.items() if name == form]
 
 
-def _is_record(line: str) -> bool:
-    """Return whether a line is a JSON object that names a query and an item."""
+def _is_json_lines(lines: Sequence[str]) -> bool:
+    """Return whether a text is one object per line: its first line is an object, and another or a record.
+
+    In {query: {item: number}} no value is a text or a number. A record may be longer than the lines that were read.
+    """
     try:
-        record = json.loads(line)
+        record = json.loads(lines[0])
     except (ValueError, RecursionError):
+        names_query = _RECORD_START.match(lines[0].strip()) if len(lines) == 1 else None
+        return names_query is not None and fold_name(names_query[1]) in _QUERY_KEYS
+    if not isinstance(record, dict):
         return False
-    return isinstance(record, dict) and looks_like_header(record)
+    if len(lines) > 1 and lines[1].lstrip().startswith("{"):
+        return True
+    keys = (key for key, value in record.items() if isinstance(value, str | int))
+    return looks_like_header(record) or any(fold_name(key) in _QUERY_KEYS for key in keys)
 
 
 def read(given: str | Path | Source, kind: str, form: str | None = None) -> pl.DataFrame:
