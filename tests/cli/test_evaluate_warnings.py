@@ -11,7 +11,7 @@ import pytest
 
 import rankjury as library
 from tests.cli.conftest import Rankjury
-from tests.cli.support import GOLD, RUN, means_of, put, report_of
+from tests.cli.support import GOLD, RUN, check_failure, means_of, put, report_of
 
 # q1: d1 (grade 1) at rank 1. q2: d3 (grade 1) at rank 1, d1 (grade 2) at rank 2.
 NDCG = (1 + (1 + 2 / math.log2(3)) / (2 + 1 / math.log2(3))) / 2
@@ -197,6 +197,18 @@ def test_format_overrides(rankjury: Rankjury) -> None:
     put("g.bar", "qid,docid,rel\nq1,d1,1\n")
     mixed = ["evaluate", "g.bar", "run.trec", "-m", "rr", "--format", "trec", "--gold-format", "csv", "--json"]
     assert means_of(rankjury(*mixed)) == {"rr": 1.0}
+
+
+def test_a_format_that_the_gold_does_not_have(rankjury: Rankjury) -> None:
+    """The error names the option with the format that the gold does have, and that is what helps."""
+    put("gold.tsv", "q1\t0\td1\t1\n")
+    put("hits.json", '{"query_id": "q1", "hits": [{"id": "d1", "score": 2}]}\n')
+    command = ["evaluate", "gold.tsv", "hits.json", "-m", "rr", "--format", "jsonl"]
+    check_failure(rankjury(*command), 3, "gold.tsv:1", "--gold-format trec")
+    assert means_of(rankjury(*command, "--gold-format", "trec", "--json"), "hits") == {"rr": 1.0}
+    put("gold.jsonl", "{}\n")
+    failed = rankjury("evaluate", "gold.jsonl", "hits.json", "--format", "jsonl")
+    assert failed.code == 3 and "--gold-format" not in failed.err
 
 
 def test_version_and_help(rankjury: Rankjury) -> None:
