@@ -19,7 +19,7 @@ tokenizer, json stops at the recursion limit. So this module is the only one tha
 """
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from difflib import SequenceMatcher, get_close_matches
 from pathlib import Path
@@ -182,8 +182,14 @@ class UsageError(RankjuryError):
     exit_code = 2
 
 
-def _near_names(name: str, known: Iterable[str]) -> list[str]:
-    """Return names that begin with this one, else up to three like it, none much less like it than the first."""
+def _near_names(name: str, known: Collection[str]) -> list[str]:
+    """Return names that begin with this one, else up to three like it, none much less like it than the first.
+
+    A field that is named with its object, as in metadata.lang, is near to the field, lang.
+    """
+    _, dot, field = name.rpartition(".")
+    if dot and field in known:
+        return [field]
     longer = sorted((other for other in known if other.startswith(name)), key=len)
     if longer and len(name) >= _SHORTEST:
         return longer[:3]

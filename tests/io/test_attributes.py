@@ -7,7 +7,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from rankjury.errors import DataError, RankjuryError
+from rankjury.errors import DataError, RankjuryError, UnknownName
 from rankjury.io.attributes import is_query_lines, read_attributes, read_column
 from rankjury.io.source import Source
 from tests.io.support import COMPRESS, put
@@ -189,7 +189,7 @@ def test_ids_and_names_of_nested_types_are_refused(ids: list[object], tmp_path: 
     pl.DataFrame({"query_id": ["a", "b"], "type": ids}).write_parquet(tmp_path / "names.parquet")
     with pytest.raises(DataError, match=r"is of type|cannot be read as text"):
         read_attributes(str(tmp_path / "ids.parquet"), "query")
-    with pytest.raises(DataError, match=r"is of type|cannot be read as text"):
+    with pytest.raises(RankjuryError, match=r"is of type|cannot be read as text|Known: a, query_id"):
         read_column(f"{tmp_path / 'names.parquet'}:type", "query", "names")
 
 
@@ -203,6 +203,19 @@ def test_fields_of_objects_are_columns(tmp_path: Path) -> None:
     assert column == "_id"
     assert frame["lang"].to_list() == ["de", "fr"]
     assert frame["text"].to_list() == ["a", "b"]
+
+
+def test_a_field_that_is_named_with_its_object_is_suggested_alone(tmp_path: Path) -> None:
+    """``metadata`` is the name that is most like it, and no column of values."""
+    text = '{"_id": "a", "text": "t", "metadata": {"lang": "de", "kind": 1}}\n'
+    path = put(tmp_path, "queries.jsonl", text)
+    with pytest.raises(UnknownName) as caught:
+        read_column(f"{path}:metadata.lang", "query", "texts")
+    assert caught.value.suggestions == ["lang"]
+    assert read_column(f"{path}:lang", "query", "texts") == {"a": "de"}
+    with pytest.raises(UnknownName, match="lang") as caught:
+        read_column(f"{path}:metadata", "query", "texts")
+    assert "metadata" not in caught.value.suggestions
 
 
 def test_a_missing_column_is_answered_by_those_of_the_file(tmp_path: Path) -> None:

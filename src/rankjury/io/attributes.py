@@ -66,7 +66,7 @@ def check_attributes(
     if not frame.columns:
         raise DataError("found no rows", where=where, expected="at least one row")
     name = _id_column(frame.columns, kind, where, id_column)
-    frame = _with_fields(frame)
+    frame = _with_fields(frame, name)
     if frame.is_empty():
         raise DataError("found a header but no rows", where=where, expected="at least one row")
     _single(frame[name], where, "ids")
@@ -78,10 +78,11 @@ def check_attributes(
     return frame, name
 
 
-def _with_fields(frame: pl.DataFrame) -> pl.DataFrame:
-    """Return the frame with a column for each field of its objects, unless there is a column of that name."""
-    columns = {column.name: column for column in frame}
-    objects = [column for column in frame if isinstance(column.dtype, pl.Struct)]
+def _with_fields(frame: pl.DataFrame, id_column: str) -> pl.DataFrame:
+    """Return the frame with a column for each field of an object in place of it, unless one has the field's name."""
+    objects = [column for column in frame if isinstance(column.dtype, pl.Struct) and column.name != id_column]
+    names = {column.name for column in objects}
+    columns = {column.name: column for column in frame if column.name not in names}
     for column in objects:
         for field in column.struct.fields:
             columns.setdefault(field, column.struct.field(field))
