@@ -44,6 +44,20 @@ def test_by_time(rankjury: Rankjury, log: str) -> None:
     assert [read_split("split").size(name) for name in WINDOWS] == [80, 10, 10]
 
 
+def test_ratings_of_an_unknown_name(rankjury: Rankjury) -> None:
+    """The option that is meant is suggested, and a log read without its ratings is a warning."""
+    rows = [f"{place % 9};{place % 13};{place % 5 + 1};{978_307_200 + 86_400 * place}" for place in range(ROWS)]
+    put("log.csv", "\n".join(["kunde;film;sterne;zeit", *rows]) + "\n")
+    command = ["split", "log.csv", "-o", "split", "--user", "kunde", "--item", "film", "--time", "zeit"]
+    check_failure(rankjury(*command, "--rating", "sterne"), 2, "--rating", "Did you mean --value?")
+    outcome = rankjury(*command)
+    assert outcome.code == 0 and len(outcome.warnings) == 1 and "sterne" in outcome.warnings[0]
+    assert set(read_split("split").log.value.tolist()) == {1.0}
+    outcome = rankjury(*command, "--value", "sterne", "--force")
+    assert outcome.code == 0 and not outcome.warnings
+    assert set(read_split("split").log.value.tolist()) == {1, 2, 3, 4, 5}
+
+
 def test_as_json(rankjury: Rankjury, log: str) -> None:
     outcome = rankjury("split", log, "-o", "split", "--fractions", "70/0/30", "--json", "--quiet")
     assert (outcome.code, outcome.err) == (0, "")

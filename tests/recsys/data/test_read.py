@@ -398,6 +398,24 @@ class TestTimes:
         with pytest.raises(DataError, match=r"log\.csv:2: the time is '2020-01-01 00:00:00 PST'"):
             read_log(path)
 
+    @pytest.mark.parametrize(
+        ("times", "hint"),
+        [
+            (["01/02/2009 02:52", "14/12/2009 02:52"], "2009-02-01"),
+            (["14.12.2009", "01.02.2009"], "2009-12-14"),
+            (["01/02/2009", "12/14/2009"], "2009-01-02"),
+            (["01/02/2009", "03/04/2009"], "year-month-day"),
+            (["31/31/2009", "01/02/2009"], None),
+            (["soon", "14/12/2009"], None),
+        ],
+    )
+    def test_dates_with_the_year_last(self, tmp_path: Path, times: list[str], hint: str | None) -> None:
+        """The error says how to write them, by their order where a day above 12 shows it."""
+        rows = "".join(f"1,{n},{time}\n" for n, time in enumerate(times))
+        with pytest.raises(DataError, match=r"log\.csv:2: ") as caught:
+            read_log(written(tmp_path, "log.csv", self.HEAD + rows))
+        assert (caught.value.hint is None) if hint is None else (hint in str(caught.value.hint))
+
     def test_universal_time_by_its_names(self, tmp_path: Path) -> None:
         rows = [
             "2020-01-01 00:00:00 UTC",
@@ -452,6 +470,40 @@ class TestText:
         log = read_log(written(tmp_path, name, text.format(978300000)), value="none")
         assert not log.rated and log.time is not None
         assert read_log(tmp_path / name, time="none").time is None
+
+
+class TestUnusedColumns:
+    """A log whose ratings have a name that is not known is read without them, and that is a warning."""
+
+    ROWS = [
+        {"user": f"u{n % 3}", "item": f"i{n}", "sterne": 1 + n * n % 5, "zeit": 1_260_000_000 + n, "shop_id": n % 4}
+        | {"year": 2009 + n % 2, "number": n + 1, "note": "x"}
+        for n in range(12)
+    ]
+
+    @pytest.fixture(params=["csv", "jsonl", "parquet", "frame"])
+    def log(self, request: pytest.FixtureRequest, tmp_path: Path) -> Path | pl.DataFrame:
+        frame, path = pl.DataFrame(self.ROWS), tmp_path / f"log.{request.param}"
+        if request.param == "frame":
+            return frame
+        writers = {"csv": frame.write_csv, "jsonl": frame.write_ndjson, "parquet": frame.write_parquet}
+        writers[request.param](path)
+        return path
+
+    def test_numbers_that_may_be_ratings_are_named(self, log: Path | pl.DataFrame) -> None:
+        """Not the times, ids, years, numbers of rows and texts beside them."""
+        found = read_log(log)
+        assert not found.rated and set(found.value.tolist()) == {1.0}
+        (note,) = found.notes
+        assert "unused: sterne;" in note and "--value" in note
+
+    def test_none_where_they_are_named_or_said_to_be_absent(self, log: Path | pl.DataFrame) -> None:
+        assert read_log(log, value="sterne").notes == () == read_log(log, value="none").notes
+        assert read_log(log, value="sterne").rated
+
+    def test_none_where_no_column_may_be_a_rating(self) -> None:
+        assert read_log(pl.DataFrame(self.ROWS).drop("sterne")).notes == ()
+        assert read_log(pl.DataFrame(self.ROWS).with_columns(rating=pl.lit(2.0))).notes == ()
 
 
 class TestFrames:

@@ -68,6 +68,8 @@ _OTHER_OPTIONS = {
     **dict.fromkeys(("--bootstrap", "--samples", "--iterations"), "--resamples"),
     **dict.fromkeys(("--threshold", "--relevance-level", "--min-rel"), "--rel"),
     **dict.fromkeys(("--tool",), "--dialect"),
+    **dict.fromkeys(("--rating", "--ratings", "--stars"), "--value"),
+    **dict.fromkeys(("--timestamp", "--timestamps"), "--time"),
     **dict.fromkeys(("--fail",), "--strict"),
     **dict.fromkeys(("--verbose",), "--debug"),
     **dict.fromkeys(("--silent",), "--quiet"),

@@ -2,6 +2,7 @@
 
 import io
 from collections.abc import Collection, Mapping
+from dataclasses import replace
 from math import inf
 from pathlib import Path
 from typing import Any
@@ -34,6 +35,12 @@ from rankjury.recsys.data.log import (
 )
 from rankjury.recsys.data.movielens import resolve_file
 from rankjury.recsys.data.times import TimeParser
+from rankjury.recsys.data.unused_columns import (
+    has_values,
+    note_unused_of_frame,
+    note_unused_of_json,
+    note_unused_of_text,
+)
 
 FORMATS = ("csv", "tsv", "jsonl", "parquet", "ratings.dat", "u.data")
 _EXPECTED = "CSV, TSV, JSONL, Parquet, ratings.dat or u.data"
@@ -100,9 +107,11 @@ def read_log(
 
 def _named_rows(rows: pl.LazyFrame, given: Mapping[str, str], source: str) -> LogRows:
     """Return the columns of a log in a frame or a Parquet file."""
-    columns = find_columns(rows.collect_schema().names(), given, source)
+    names = rows.collect_schema().names()
+    columns = find_columns(names, given, source)
     frame = rows.select(pl.col(name).alias(column) for column, name in columns.items()).collect()
-    return LogRows(frame, columns, lambda row: f"{source}, row {row + 1:,}")
+    notes = () if has_values(columns, given) else note_unused_of_frame(rows, names, columns.values())
+    return LogRows(frame, columns, lambda row: f"{source}, row {row + 1:,}", notes)
 
 
 def _log_from_rows(rows: LogRows, source: str, scale: tuple[float, float] | None) -> Log:
@@ -110,12 +119,12 @@ def _log_from_rows(rows: LogRows, source: str, scale: tuple[float, float] | None
     if rows.frame.is_empty():
         raise DataError("found no rows", where=source, expected="at least one interaction")
     columns = {column: _ids(rows, column) for column in (USER, ITEM)}
-    unit, notes = "s", tuple[str, ...]()
+    unit, notes = "s", rows.notes
     if VALUE in rows.frame.columns:
         columns[VALUE] = _values(rows, scale)
     if TIME in rows.frame.columns:
         times = TimeParser(rows.names[TIME], rows.place).parse(rows.frame[TIME])
-        columns[TIME], unit, notes = times.values, times.unit, times.notes
+        columns[TIME], unit, notes = times.values, times.unit, (*notes, *times.notes)
     log = log_from_frame(pl.DataFrame(columns), source=source, unit=unit, notes=notes)
     for column, ids, codes in ((USER, log.users, log.user), (ITEM, log.items, log.item)):
         blank = (ids.str.strip_chars() != ids).arg_true()  # surrounding blanks would split one id into two
@@ -224,7 +233,8 @@ def _read_json(source: Source, given: Mapping[str, str]) -> LogRows:
         frame = rows.select(pl.col(name).alias(column) for column, name in found.items()).collect()
     except pl.exceptions.PolarsError as error:
         raise json_fault(source) or unreadable(source, error) from error
-    return LogRows(frame, found, DelimitedText(source, " ", tuple(found), headed=False).place)
+    notes = () if has_values(found, given) else note_unused_of_json(source, list(keys), found.values())
+    return LogRows(frame, found, DelimitedText(source, " ", tuple(found), headed=False).place, notes)
 
 
 def _read_table(source: Source, given: Mapping[str, str]) -> LogRows:
@@ -242,7 +252,10 @@ def _read_table(source: Source, given: Mapping[str, str]) -> LogRows:
     duplicate = next((name for name in names if names.count(name) > 1), None)
     if duplicate is not None:
         raise DataError(f"duplicate column {duplicate!r}", where=source.name, expected="each column once")
-    return read_text(DelimitedText(source, separator, tuple(names)), found)
+    rows = read_text(DelimitedText(source, separator, tuple(names)), found)
+    if has_values(found, given):
+        return rows
+    return replace(rows, notes=note_unused_of_text(source, separator, names, found.values()))
 
 
 def _read_headless(source: Source, form: str, absent: Collection[str]) -> LogRows:

@@ -27,6 +27,7 @@ _NAIVE = (
     *("%Y/%m/%d %H:%M:%S%.f", "%Y/%m/%d"),
 )
 _ZONED = ("%+", "%Y-%m-%d %H:%M:%S%.f %#z", "%Y-%m-%d %H:%M:%S%.f%#z")
+_YEAR_LAST = r"^(\d{1,2})[./-](\d{1,2})[./-](\d{4})\b"
 _UTC = r"(?i)\s*(?:UTC|GMT|Z)$"
 """The only supported names of time zones; others are ambiguous."""
 _EXPECTED = "seconds, milliseconds, microseconds or nanoseconds since 1970, or dates such as 2020-01-31 12:00:00"
@@ -73,12 +74,12 @@ class TimeParser:
             return self._floats(column.cast(pl.Float64))
         raise DataError(f"{self.name} is of type {column.dtype}", where=self.place(0), expected=_EXPECTED)
 
-    def _refuse(self, bad: pl.Series, column: pl.Series) -> None:
+    def _refuse(self, bad: pl.Series, column: pl.Series, hint: str | None = None) -> None:
         """Raise an error for the first invalid row, if there is one."""
         if bad.any():
             row = int(bad.arg_max() or 0)
             shown = repr(column[row]) if column.dtype == pl.String else column[row]
-            raise DataError(f"the {self.name} is {shown}", where=self.place(row), expected=_EXPECTED)
+            raise DataError(f"the {self.name} is {shown}", where=self.place(row), expected=_EXPECTED, hint=hint)
 
     def _texts(self, texts: pl.Series) -> ParsedTimes:
         whole = texts.cast(pl.Int64, strict=False)
@@ -93,7 +94,8 @@ class TimeParser:
         zoned = _parse_dates(texts.str.replace(_UTC, "+00:00"), _ZONED)
         if not zoned.null_count():
             return _from_datetimes(zoned, "us")
-        self._refuse(naive.is_null() & numbers.is_null() & zoned.is_null(), texts)
+        bad = naive.is_null() & numbers.is_null() & zoned.is_null()
+        self._refuse(bad, texts, _order_hint(texts.filter(bad)))
         kinds = {"as numbers": numbers, "as dates": naive, "as dates with a time zone": zoned}
         raise self._mixed(texts, {kind: parsed.is_not_null() for kind, parsed in kinds.items()})
 
@@ -147,6 +149,26 @@ class TimeParser:
             expected="times of one type",
             hint="Convert them to one unit.",
         )
+
+
+def _order_hint(texts: pl.Series) -> str | None:
+    """Return how to write dates with the year last, such as 14/12/2009; None for other texts.
+
+    Where the day and not the month comes first, or the reverse, is known from a number above 12.
+    """
+    parts = texts.str.extract_groups(_YEAR_LAST).struct.unnest().select(pl.all().cast(pl.Int64)).drop_nulls()
+    if len(parts) < len(texts) or not len(parts):
+        return None
+    first, second = int(parts["1"].max()), int(parts["2"].max())  # type: ignore[arg-type]
+    if first > 12 and second > 12:
+        return None
+    if first <= 12 and second <= 12:
+        return "Write them as year-month-day; these dates do not show whether the day or the month comes first."
+    order, dayfirst = ("day, month, year", True) if first > 12 else ("month, day, year", False)
+    numbers = parts.row(0)
+    month, day = numbers[1::-1] if dayfirst else numbers[:2]
+    example = f"{numbers[2]}-{month:02}-{day:02}"
+    return f"These dates are {order}: write {example} (pandas.to_datetime(column, dayfirst={dayfirst}) converts them)."
 
 
 def find_date_format(text: str) -> str | None:
