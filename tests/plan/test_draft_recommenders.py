@@ -35,6 +35,7 @@ MOVIES = "movieId,title,genres\n" + "".join(
 DAT = "".join(f"{u}::{i}::{r}::{t}\n" for u, i, r, t in ROWS)
 MOVIES_DAT = "".join(f"{i}::Film {i}::Drama\n" for i in range(1, ITEMS + 1))
 USERS_DAT = "".join(f"{u}::{'FM'[u % 2]}::{(1, 18, 25)[u % 3]}::{u % 5}::{10_000 + u}\n" for u in range(1, USERS + 1))
+DAYS_FIRST = "".join(f"{u},{i},{r},14/12/2009 02:52\n" for u, i, r, _ in ROWS)
 DATA = "".join(f"{u}\t{i}\t{r}\t{t}\n" for u, i, r, t in ROWS)
 
 
@@ -80,6 +81,25 @@ class TestFound:
     def test_logs_in_parquet(self, tmp_path: Path) -> None:
         pl.DataFrame(ROWS, schema=["user", "item", "value", "ts"], orient="row").write_parquet(tmp_path / "log.parquet")
         assert scan_folder(tmp_path).logs == ["log.parquet"]
+
+    def test_a_log_that_cannot_be_read_is_not_chosen(self, tmp_path: Path) -> None:
+        """The first by name has times that are not read; the reason says how to write them."""
+        put(tmp_path, eu__csv=f"user,item,rating,time\n{DAYS_FIRST}", log__csv=CSV)
+        found = scan_folder(tmp_path)
+        assert found.logs == ["log.csv"]
+        assert "14/12/2009 02:52" in found.unusable["eu.csv"] and "2009-12-14" in found.unusable["eu.csv"]
+        assert 'path = "log.csv"' in draft("recommenders", found, "mine")
+        assert run(tmp_path).report.systems
+
+    def test_of_a_large_log_the_first_rows_are_read(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("rankjury.plan.file_kinds.MAX_BYTES", 10)
+        put(tmp_path, eu__csv=f"user,item,rating,time\n{DAYS_FIRST}", log__csv=CSV)
+        table = pl.DataFrame(ROWS, schema=["user", "item", "value", "ts"], orient="row")
+        table.write_parquet(tmp_path / "log.parquet")
+        table.with_columns(pl.lit("14/12/2009").alias("ts")).write_parquet(tmp_path / "odd.parquet")
+        found = scan_folder(tmp_path)
+        assert sorted(found.logs) == ["log.csv", "log.parquet"]
+        assert sorted(found.unusable) == ["eu.csv", "odd.parquet"]
 
     def test_a_table_without_times_or_users_is_no_log(self, tmp_path: Path) -> None:
         put(tmp_path, pairs__csv="user,item\n1,2\n", prices__csv="item,price,date\n1,2,3\n", odd__csv="")

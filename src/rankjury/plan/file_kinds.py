@@ -11,14 +11,17 @@ from rankjury.core.types import Gold, Ranking
 from rankjury.errors import RankjuryError
 from rankjury.io.formats import read
 from rankjury.io.json import parse_json
+from rankjury.io.parquet import scan
 from rankjury.io.source import Source
-from rankjury.io.tables import column_names
+from rankjury.io.tables import column_names, read_table
 from rankjury.labeling.products.catalog import TEXTS, read_catalogue
 from rankjury.plan.folder_files import GOLD_NAMES, is_named
-from rankjury.recsys.data.log import find_columns
+from rankjury.recsys.data.log import Log, find_columns
+from rankjury.recsys.data.read import read_log
 
 MAX_BYTES = 64 << 20
 """A larger file is not read whole: its first lines decide what it is."""
+_FIRST_ROWS = 1000
 
 
 def read_gold_or_run(source: Source, path: Path) -> tuple[str, Gold | Ranking]:
@@ -68,6 +71,17 @@ def log_columns(path: Path) -> dict[str, str]:
         return find_columns(column_names(Source.open(path)), {}, path.name)
     except RankjuryError:
         return {}
+
+
+def read_log_start(path: Path) -> Log:
+    """Read a log; of a large file only the first rows."""
+    if path.stat().st_size <= MAX_BYTES:
+        return read_log(path)
+    source = Source.open(path)
+    if source.is_parquet():
+        return read_log(scan(source.polars, source.name).head(_FIRST_ROWS).collect())
+    lines = source.head.rpartition("\n")[0]
+    return read_log(read_table(Source(source.name, None, lines.encode())))
 
 
 def tensors_of(path: Path) -> tuple[list[str], bool]:

@@ -31,6 +31,7 @@ from rankjury.plan.file_kinds import (
     kind_of_columns,
     log_columns,
     read_gold_or_run,
+    read_log_start,
     tensors_of,
 )
 from rankjury.plan.folder_files import (
@@ -236,15 +237,19 @@ class _Scan:
 
     def _add_log(self, path: Path, name: str, columns: dict[str, str]) -> None:
         found = self.found
+        if columns:
+            try:
+                log = read_log_start(path)
+            except RankjuryError as error:
+                found.unusable[name] = ". ".join(filter(None, (error.found, error.hint)))
+                return
+            if VALUE in columns and path.stat().st_size <= MAX_BYTES:
+                found.facts[name] = FileFacts(highest=float(log.value.max()))
         found.logs.append(name)
         if not columns:
             return
         if VALUE not in columns:
             found.unrated.append(name)
-        elif path.stat().st_size <= MAX_BYTES:
-            with suppress(RankjuryError), guard_reading(name):
-                values = read_attributes(str(path), "query")[0][columns[VALUE]]
-                found.facts[name] = FileFacts(highest=float(values.cast(pl.Float64).max()))  # type: ignore[arg-type]
         if TIME not in columns:
             found.untimed.append(name)
 
