@@ -48,7 +48,7 @@ def test_the_screen_tells_counts_times_and_ratings(call: Rankjury) -> None:
     assert lines[0] == "Usable; no risk found."
     lines = lines[2:]
     assert lines[0] == "ratings.csv"
-    assert lines[1].startswith("800 rows; ") and lines[1].endswith(" % of the pairs of a user and an item have none")
+    assert lines[1] == "800 rows; sparsity 79.38 % (share of user-item pairs without a row)"
     assert lines[2] == "from 2001-09-09T01:46:40Z to 2001-10-12T08:46:40Z (33 days)"
     assert "repeated: 0 rows of a pair, 0 in full" in lines
     assert any(line.split() == ["number", "40", "97"] for line in lines)
@@ -129,5 +129,5 @@ def test_the_real_log_fits_the_screen(call: Rankjury, monkeypatch: pytest.Monkey
     outcome = call("audit", REAL.name)
     assert outcome.code == 0
     check_width(outcome.out)
-    assert "100,004 rows; 98.36 % of the pairs of a user and an item have none" in outcome.out
+    assert "100,004 rows; sparsity 98.36 % (share of user-item pairs without a row)" in outcome.out
     assert any("72 of 82 test users (87.8 %) have no row in training" in one for one in outcome.warnings)

@@ -98,7 +98,7 @@ def _lines(found: "Audit") -> Iterator[str]:
     from rankjury.stats.formatting import format_percent
 
     times, ties, catalogue = found.times, found.ties, found.catalogue
-    yield f"{found.rows:,} rows; {format_percent(found.sparsity, 2)} of the pairs of a user and an item have none"
+    yield f"{found.rows:,} rows; sparsity {format_percent(found.sparsity, 2)} (share of user-item pairs without a row)"
     if times is not None:
         first, last = times.first_date or f"{times.first:,}", times.last_date or f"{times.last:,}"
         length = f" ({times.days:,.0f} days)" if times.days is not None and times.days >= 2 else ""

@@ -137,7 +137,10 @@ class SpaceDiagnostics(Section):
     def notes(self) -> Iterator[str]:
         """Yield warnings."""
         if self.norm.outliers:
-            yield f"vectors of outlying length: {', '.join(self.norm.outliers[:_LISTED])}"
+            yield (
+                f"vectors of outlying length: {', '.join(self.norm.outliers[:_LISTED])}; dot product and Euclidean "
+                "distance rank them otherwise than cosine, which ignores lengths"
+            )
         if self.duplicates.exact:
             groups = "; ".join(" = ".join(group) for group in self.duplicates.groups[:2])
             equal = plural(self.duplicates.exact, "vector equals", "vectors equal")
