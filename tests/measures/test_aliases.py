@@ -2,13 +2,14 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 import rankjury
 from rankjury.errors import UsageError
 from rankjury.measures.dialects import find_dialect, metric_facts, resolve
 from rankjury.measures.measure import METRICS, Measure, common_name, common_names, with_common_name
 from tests.peers.strategies import Case, cases
+from tests.stats.support import thorough
 
 MISNAMED = ("recall(over=k)@5", "precision(over=relevant)@5", "recall(over=k)", "precision(over=relevant)")
 
@@ -63,7 +64,7 @@ def test_hits_is_shown_as_the_recall_that_it_is() -> None:
     assert with_common_name("MAP", None) == "MAP"
 
 
-@settings(max_examples=60, deadline=None, derandomize=True, database=None)
+@thorough(60)
 @given(
     cases(),
     st.sampled_from(MISNAMED),

@@ -3,12 +3,13 @@
 from typing import Any
 
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 import rankjury
 from rankjury.measures.dialects import DIALECTS, resolve
 from rankjury.measures.judged import Judged
 from rankjury.measures.measure import METRICS, Measure, Metric, Option, metric
+from tests.stats.support import thorough
 
 
 def drawn(option: Option) -> st.SearchStrategy[Any]:
@@ -30,7 +31,7 @@ def measures(draw: Any) -> Measure:
 
 
 @given(measures())
-@settings(max_examples=400, deadline=None, derandomize=True)
+@thorough(400)
 def test_every_measure_parses_back(measure: Measure) -> None:
     assert Measure.parse(str(measure)) == measure
     assert str(Measure.parse(str(measure))) == str(measure)

@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 import rankjury
 from rankjury.measures.measure import METRICS, Measure, Metric, Option
 from tests.measures.metrics import naive
+from tests.stats.support import thorough
 
 ITEMS = [f"d{n}" for n in range(12)]
 NUMBERS: dict[str, list[float | None]] = {
@@ -69,7 +70,7 @@ every_metric_of_one_query = pytest.mark.parametrize(
 
 @every_metric_of_one_query
 @given(data=st.lists(st.tuples(golds, rankings), min_size=1, max_size=4))
-@settings(max_examples=25, deadline=None, derandomize=True)
+@thorough(25)
 def test_like_the_definition(metric: Metric, data: list[tuple[Any, list[str]]]) -> None:
     gold = {f"q{n}": distinct_grades(g) if metric.needs_places else g for n, (g, _) in enumerate(data)}
     ranking = {f"q{n}": ranked for n, (_, ranked) in enumerate(data)}
@@ -107,7 +108,7 @@ def test_alone_as_together(metric: Metric) -> None:
 
 
 @given(gold=golds, ranked=rankings, k=st.integers(1, 12))
-@settings(max_examples=100, deadline=None, derandomize=True)
+@thorough(100)
 def test_cutting_the_gold_at_k_keeps_the_best_k(gold: dict[str, int], ranked: list[str], k: int) -> None:
     """gold=k is the same as handing in only the k best, equal grades by id."""
     best = dict(sorted(gold.items(), key=lambda pair: (-pair[1], pair[0]))[:k])

@@ -5,10 +5,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 import rankjury
 from rankjury.measures.measure import METRICS, Measure, Metric
+from tests.stats.support import thorough
 
 ITEMS = [f"d{n:02}" for n in range(15)]
 golds = st.dictionaries(st.sampled_from(ITEMS), st.sampled_from([0, 1, 2, 3]), min_size=1)
@@ -54,7 +55,7 @@ every_metric = pytest.mark.parametrize("metric", of_gold, ids=lambda metric: met
 
 @grades_or_places
 @given(data=queries)
-@settings(max_examples=60, deadline=None, derandomize=True)
+@thorough(60)
 def test_bounds(places: bool, data: Any) -> None:
     found = rankjury.evaluate(*make(data, places), list(GROUPS[places]))
     for measure, metric in GROUPS[places].items():
@@ -68,7 +69,7 @@ def test_bounds(places: bool, data: Any) -> None:
 
 @grades_or_places
 @given(data=queries, seed=st.randoms(use_true_random=False))
-@settings(max_examples=40, deadline=None, derandomize=True)
+@thorough(40)
 def test_order_of_queries_and_rows_is_of_no_account(places: bool, data: Any, seed: Any) -> None:
     gold, ranking = make(data, places)
     scored = {q: {item: float(-n) for n, item in enumerate(items)} for q, items in ranking.items()}
@@ -90,7 +91,7 @@ def test_order_of_queries_and_rows_is_of_no_account(places: bool, data: Any, see
 
 @grades_or_places
 @given(data=queries)
-@settings(max_examples=40, deadline=None, derandomize=True)
+@thorough(40)
 def test_names_are_of_no_account(places: bool, data: Any) -> None:
     """Renamed in a way that keeps their order, so that ties break alike."""
     gold, ranking = make(data, places)
@@ -104,7 +105,7 @@ def test_names_are_of_no_account(places: bool, data: Any) -> None:
 
 @grades_or_places
 @given(data=queries)
-@settings(max_examples=60, deadline=None, derandomize=True)
+@thorough(60)
 def test_nothing_beats_the_gold_itself(places: bool, data: Any) -> None:
     gold, ranking = make(data, places)
     perfect = {q: sorted(g, key=lambda item: (-g[item], item)) for q, g in gold.items()}
