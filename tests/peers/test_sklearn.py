@@ -84,6 +84,25 @@ def test_gains_without_ties(data: Dense) -> None:
             assert_same(per_query(scores, label), expected, label, exact=False)
 
 
+@thorough(60)
+@given(dense(GRADES, distinct=True), st.integers(1, 20))
+def test_rows_of_the_retrieved_documents_alone(data: Dense, found: int) -> None:
+    """Such a row gives the value for a gold that lacks what was not found, which is never lower."""
+    for truth, scores in zip(data.truth, data.scores, strict=True):
+        best = np.argsort(-scores)[:found]
+        if best.size < 2:  # scikit-learn refuses a row of one document
+            continue
+        gold, run = _dicts(truth[None, :])["q0"], _dicts(scores[None, :])["q0"]
+        run = {f"d{place}": run[f"d{place}"] for place in best}
+        name = f"ndcg@{best.size}"
+        whole, part = (
+            rankjury.evaluate({"q": judged}, {"q": run}, name, empty="zero").mean()[name]
+            for judged in (gold, {item: gold[item] for item in run})
+        )
+        assert_close(part, float(ndcg_score(truth[best][None, :], scores[best][None, :])), name)
+        assert part >= whole - 1e-12
+
+
 def something_relevant(data: Dense) -> bool:
     return bool(data.truth.any(axis=1).all())
 
