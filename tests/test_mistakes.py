@@ -296,8 +296,8 @@ CALLED: list[tuple[str, Callable[[], object], type[Exception], list[str], str]] 
     ("ints and q1", lambda: evaluate({1: ["d1"]}), DataError, ["'q1'", "'1'"], "prefixes"),
     # Comparison.
     ("one named run", lambda: compare({"new": RUN}), UsageError, ["1 ranking"], "rankjury.evaluate"),
-    ("one run", lambda: compare(RUN), UsageError, ["one ranking"], '{"old": "old.trec"'),
-    ("runs in a row", lambda: compare(RUN, RUN), UsageError, ["one ranking"], '{"old": "old.trec"'),
+    ("one run", lambda: compare(RUN), UsageError, ["one ranking"], '{"old": a, "new": b}'),
+    ("runs in a row", lambda: compare(RUN, RUN), UsageError, ["one ranking"], '{"old": a, "new": b}'),
     # Report and gate.
     ("gate turned round", lambda: public.gate("rr > 0.5", _report()), UsageError, ["Report"], "gate(report, targets)"),
     ("target misspelt", lambda: rankjury.gate(_report(), "ncdg@10 > 0.5"), UsageError, ["'ncdg@10'"], "ndcg@10"),

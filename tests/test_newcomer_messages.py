@@ -89,9 +89,14 @@ def test_slices_in_blocks_by_one_column(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "text", ["rr,ndcg(gain=exp,ideal=all)@1", "rr, ndcg(gain=exp,ideal=all) @ 1", "rr ndcg(gain=exp,ideal=all)@1"]
 )
-def test_several_measures_in_one_text(text: str) -> None:
+def test_several_measures_in_one_text(text: str, tmp_path: Path) -> None:
     listed = rankjury.evaluate(GOLD, RUN, ["rr", "ndcg(gain=exp,ideal=all)@1"])
     assert rankjury.evaluate(GOLD, RUN, text).mean() == listed.mean()
+    paths = {name: str(tmp_path / f"{name}.parquet") for name in ("gold", "run")}
+    rankjury.as_gold(GOLD).frame().write_parquet(paths["gold"])
+    rankjury.as_ranking(RUN).frame().write_parquet(paths["run"])
+    report = rankjury.evaluate_files(paths["gold"], paths["run"], text, intervals=False)
+    assert report.mean()["run"] == listed.mean()
     assert len(listed.mean()) == 2
 
 
@@ -115,11 +120,13 @@ def test_other_queries_are_no_row_numbers() -> None:
 @pytest.mark.parametrize("columns", [[], ["query_id", "item_id", "score", "grade"], ["other"]])
 def test_a_frame_without_rows(library: Any, columns: list[str]) -> None:
     empty = library.DataFrame({name: [] for name in columns})
-    for gold, run in ((GOLD, empty), (empty, RUN)):
+    for gold, run in ((GOLD, empty), (empty, RUN), (GOLD, []), ([], RUN), (GOLD, {})):
         with pytest.raises(DataError, match="found no rows") as found:
             rankjury.evaluate(gold, run, "rr")
         assert "header" not in str(found.value)
     if not columns:
+        with pytest.raises(DataError, match="found no rows"):
+            audit(empty)
         with pytest.raises(DataError, match="found no rows"):
             rankjury.compare(GOLD, {"old": RUN, "new": RUN}, "rr", slices=empty)
 

@@ -215,6 +215,7 @@ CALLS: tuple[tuple[str, dict[str, Any]], ...] = (
         },
     ),
     ("evaluate", {"gold": "gold.qrels", "ranking": {"$path": "run.trec"}, "measures": ["rr"], "dialect": "trec_eval"}),
+    ("explain", {"gold": "gold.qrels", "ranking": {"$path": "run.trec"}, "measure": "ndcg@5", "duplicates": "max"}),
     (
         "evaluate",
         {

@@ -522,6 +522,8 @@ def _frame_of_array(given: Any) -> pl.DataFrame:
         array = np.asarray(given)
     except ValueError as error:
         raise DataError("found a list of lists of unequal length", expected=_KINDS_OF_INPUT) from error
+    if array.shape[:1] == (0,):
+        raise DataError(_NO_ROWS, expected=_ANY_ROW)
     if array.ndim != 2 or array.dtype.kind not in "iuUSO":
         hint = "Are these vectors? rankjury.rank_vectors(matrix) ranks them." if array.dtype.kind == "f" else None
         found = f"found an array of shape {array.shape} and type {array.dtype}"

@@ -177,6 +177,8 @@ def find_columns(names: Sequence[str], given: Mapping[str, str], where: str) -> 
 
     A value or a time given as ``none`` is not searched for.
     """
+    if not names:
+        raise DataError("found no rows", where=where, expected="one row per interaction")
     given, absent = _named_and_absent(names, given)
     for name in given.values():
         if name not in names:
