@@ -74,8 +74,9 @@ def test_annotations(rankjury: Rankjury, content: str | bytes, gold: str, code: 
 
 def test_nested_annotations(rankjury: Rankjury) -> None:
     put("clips.jsonl", '{"clip": "c1", "thing": {"a": 1}}\n{"clip": "c2", "thing": {"a": 2}}\n')
+    """The fields of an object are columns."""
     put("rankjury.toml", HEAD.replace("clips.csv", "clips.jsonl") + ON_CLIPS)
-    check_failure(rankjury("run"), 3, "clips.jsonl", "thing is of type", "expected texts, or lists of texts")
+    assert report_of(rankjury("run", "--json"))["keywords"]["groups"] == ["a"]
 
 
 def test_a_column_without_a_keyword_is_no_group_where_none_is_named(rankjury: Rankjury) -> None:

@@ -178,7 +178,7 @@ class TestDisplayNames:
     def test_familiar_names_with_the_cut_off(self) -> None:
         names = display_names(example([*at([1, 10]), "rbo@5", "precision@3", "hits"]))
         assert (names[f"{PAPERS[1]}@10"], names[f"{PAPERS[3]}@1"]) == ("NDCG@10", "MAP@1")
-        assert (names["rbo@5"], names["precision@3"], names["hits"]) == ("RBO@5", "Precision@3", "hits")
+        assert (names["rbo@5"], names["precision@3"], names["hits"]) == ("RBO@5", "Precision@3", "hits = recall")
 
     def test_measures_that_differ_in_conventions_keep_them(self) -> None:
         names = display_names(example(["ndcg(gain=binary,gold=k)@5", "ndcg(gain=exp)@5", "rr@5"]))

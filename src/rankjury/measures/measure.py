@@ -342,7 +342,6 @@ def split_spelling(text: str) -> tuple[str, dict[str, str], int | None]:
     return match["name"], options, None if k is None else int(k)
 
 
-LEGEND = "After =: the common name of the measure"
 # By metric and divisor. The other divisors (min, found, retrieved) have no common name.
 _COMMON_NAMES = {("recall", "k"): "precision", ("precision", "relevant"): "recall"}
 
@@ -373,6 +372,11 @@ def common_names(conventions: Mapping[str, str]) -> dict[str, str]:
         elif common := common_name(spelling):
             names[label] = common
     return names
+
+
+def common_names_note(names: Mapping[str, str]) -> str:
+    """Return what the second names in a table mean; empty where they are all of hits, which needs no explanation."""
+    return "" if all(label.startswith("hits") for label in names) else "After =: the common name of the measure"
 
 
 def with_common_name(label: str, common: str | None) -> str:

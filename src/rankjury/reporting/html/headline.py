@@ -9,7 +9,7 @@ from rankjury.core.text import join_names, plural, visible
 from rankjury.evaluation.gate import Gate
 from rankjury.evaluation.report import Report
 from rankjury.evaluation.summary import contradicts_interval
-from rankjury.measures.measure import LEGEND
+from rankjury.measures.measure import common_names_note
 from rankjury.reporting.charts.measures import differences_chart, headline_chart, only_tested
 from rankjury.reporting.charts.spec import DotPlot
 from rankjury.reporting.tables import (
@@ -195,8 +195,8 @@ def headline_notes(report: Report, labels: Sequence[str]) -> Iterator[str]:
             f"Undefined for {'up to ' if len(set(undefined.values()) - {0}) > 1 else ''}{plural(most, *report.unit)}, "
             f"omitted from the mean: {join_names(names, _MOST_NAMED)}."
         )
-    if any(label in report.common_names for label in labels):
-        yield f"{LEGEND}."
+    if note := common_names_note({label: name for label, name in report.common_names.items() if label in labels}):
+        yield f"{note}."
 
 
 def first_chart(report: Report, labels: Sequence[str]) -> DotPlot | None:

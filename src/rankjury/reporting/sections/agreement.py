@@ -5,7 +5,7 @@ from math import isnan
 
 from rankjury.core.text import plural
 from rankjury.evaluation.report import Report
-from rankjury.measures.measure import LEGEND
+from rankjury.measures.measure import common_names_note
 from rankjury.reporting.sections import SectionBlock, renderer
 from rankjury.reporting.tables import TextTable, make_table
 from rankjury.reporting.tables.cutoffs import cutoff_grid, display_names
@@ -56,7 +56,8 @@ def _cutoff_tables(report: Report) -> list[TextTable]:
     """
     grid = cutoff_grid(report)
     header = ["k", *(measure.both_names for measure in grid.measures)]
-    notes = [f"mean±standard deviation over {grid.over}", *grid.conventions, *([LEGEND] if report.common_names else ())]
+    names = common_names_note(report.common_names)
+    notes = [f"mean±standard deviation over {grid.over}", *grid.conventions, *filter(None, [names])]
     found = []
     for number, system in enumerate(grid.systems, 1):
         rows = [[str(k), *(_format_spread(grid.at(system, measure, k)) for measure in grid.measures)] for k in grid.ks]

@@ -15,7 +15,7 @@ from typing import Literal
 from rankjury.core.text import escape_spreadsheet, plural
 from rankjury.evaluation.report import Report
 from rankjury.evaluation.scores import RecordedValue
-from rankjury.measures.measure import LEGEND, common_name
+from rankjury.measures.measure import common_name, common_names_note
 from rankjury.stats.estimates import Estimate
 from rankjury.stats.formatting import (
     NO_VALUE,
@@ -212,7 +212,7 @@ def headline_table(report: Report) -> TextTable:
     for name, gold in report.golds.items():
         by_gold.setdefault(gold, []).append(name)
     golds = " · ".join(f"{gold}: {', '.join(names)}" for gold, names in by_gold.items())
-    more = (LEGEND if report.common_names else "", f"against {golds}" if golds else "")
+    more = (common_names_note(report.common_names), f"against {golds}" if golds else "")
 
     def noted(found: TextTable, *, with_count: bool = False) -> TextTable:
         return replace(found, notes=tuple(filter(None, (interval_note(report, with_count=with_count), *more))))

@@ -13,7 +13,7 @@ from rankjury.evaluation.paired import Change, Move
 from rankjury.evaluation.report import Report
 from rankjury.evaluation.slices.stats import Gap, Slice
 from rankjury.evaluation.summary import contradicts_interval, main_system
-from rankjury.measures.measure import LEGEND
+from rankjury.measures.measure import common_names_note
 from rankjury.reporting.tables import CellStyle, TableCell, TableColumn, TextTable, cut_name, idle_systems, make_table
 from rankjury.stats.comparison import FEW_DIFFERENCES, Comparison
 from rankjury.stats.estimates import Estimate
@@ -160,7 +160,7 @@ def comparison_table(report: Report) -> TextTable:
             rows.append(["", comparison.system, mean, change, p, n, counts])
     header = ["measure", "system", "mean", f"difference [{format_percent(report.level)}]", "p", "n", "+/=/−"]
     notes = [f"{p_legend(report)} · +/=/−: {report.unit[1]} better, equal, worse"]
-    notes += filter(None, [correction_note(report.comparisons, report.level), LEGEND if report.common_names else ""])
+    notes += filter(None, [correction_note(report.comparisons, report.level), common_names_note(report.common_names)])
     stacked: list[Sequence[str | TableCell]] = []
     for measure, system, *values in rows:
         if measure:
