@@ -6,10 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from rankjury.measures.measure import LEGEND
+from rankjury.measures.measure import common_names_note
 from tests.cli.conftest import Rankjury
 from tests.cli.support import check_width, put, tables_of
 
+LEGEND = common_names_note({"Recall@5": "precision@5"})
 OTHER = "q1 Q0 d2 1 2.5 tag\nq1 Q0 d1 2 1.5 tag\nq2 Q0 d9 1 0.9 tag\nq2 Q0 d1 2 0.5 tag\n"
 ALFA = ("-m", "Recall@5,Precision@5,NDCG@5", "--dialect", "alfa")
 
@@ -133,3 +134,8 @@ def test_metrics_says_what_it_is(rankjury: Rankjury) -> None:
     assert "recall(over=k) is what is usually called precision\n" in rankjury("list", "metrics", "recall").out
     assert "precision(over=relevant) is what is usually called recall\n" in rankjury("list", "metrics", "precision").out
     assert "usually called" not in rankjury("list", "metrics", "ndcg").out
+
+
+def test_hits_needs_no_note(rankjury: Rankjury) -> None:
+    outcome = rankjury("evaluate", "gold.qrels", "run.trec", "-m", "hits@5,rr", "--no-ci")
+    assert "hits@5 = recall@5" in outcome.out and "common name" not in outcome.out
