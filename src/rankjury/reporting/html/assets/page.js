@@ -77,7 +77,7 @@
       [...row.children].forEach((cell, at) => {
         if (cell.tagName !== "TD") return;
         cell.classList.toggle("blank", !cell.textContent.trim() && !$("input", cell));
-        if (names[at]) cell.dataset.label = names[at].replace(/[,(]|(?=@)/g, "$&\u200b"); // measures break there, if at all
+        if (names[at]) cell.dataset.label = names[at].replace(/,|(?<=\S)\(|(?=@)/g, "$&\u200b"); // measures break there, if at all
       });
     }
     table.classList.add("stacked");
