@@ -106,7 +106,7 @@ class Cluster:
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
-                env={**self.environment, **daemon, "SPARK_LOCAL_DIRS": str(self.folder)},
+                env={**self.environment, **daemon},
                 start_new_session=True,
                 preexec_fn=end_with_parent,
             )
