@@ -8,7 +8,7 @@ from typing import Any, overload
 import numpy as np
 import polars as pl
 
-from rankjury.core.convert import as_gold, as_ranking, frame_of, is_named_runs
+from rankjury.core.convert import frame_of, is_named_runs
 from rankjury.core.text import plural
 from rankjury.core.types import Background, Gold, Ranking
 from rankjury.core.validation import check_arguments
@@ -27,7 +27,7 @@ from rankjury.evaluation.slices.files import split_attributes
 from rankjury.evaluation.slices.groups import parse_attributes
 from rankjury.evaluation.targets import Target, read_targets
 from rankjury.io.attributes import check_attributes, read_attributes, read_column
-from rankjury.io.formats import read_gold, read_run
+from rankjury.io.formats import load_gold, load_ranking
 from rankjury.io.source import Source
 from rankjury.measures.dialects import NamedMeasure
 from rankjury.measures.measure import Measure, OnEmpty, OnMissing, ScorePrecision, SelfMatches, Ties
@@ -345,16 +345,6 @@ def gate(
     else:
         other = _report(baseline)
     return check_targets(asked, checked, other, strict=bool(strict), lenient=bool(lenient))
-
-
-def load_gold(data: Any) -> Gold:
-    """Return a gold from a path or from anything in memory."""
-    return read_gold(data) if isinstance(data, str | Path) else as_gold(data)
-
-
-def load_ranking(data: Any) -> Ranking:
-    """Return a ranking from a path or from anything in memory."""
-    return read_run(data) if isinstance(data, str | Path) else as_ranking(data)
 
 
 def _cuts(data: Any, by: str | None, of: str) -> SliceTable:

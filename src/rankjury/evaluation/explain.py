@@ -10,9 +10,9 @@ import numpy as np
 from rankjury.core.text import align_columns, join_names, visible
 from rankjury.core.validation import check_arguments
 from rankjury.errors import RankjuryError
-from rankjury.evaluation.api import load_gold, load_ranking
 from rankjury.evaluation.evaluate import Evaluation
 from rankjury.evaluation.judge import DuplicateRule
+from rankjury.io.formats import load_gold, load_ranking
 from rankjury.measures.dialects import DIALECTS, resolve
 from rankjury.measures.measure import Measure, Value, common_name
 from rankjury.stats.estimates import summarise

@@ -13,7 +13,7 @@ from typing import Any
 import polars as pl
 
 from rankjury.core.columns import GRADE, QUERY_COLUMNS, SCORE, fold_name, looks_like_header
-from rankjury.core.convert import gold_from_frame, ranking_from_frame
+from rankjury.core.convert import as_gold, as_ranking, gold_from_frame, ranking_from_frame
 from rankjury.core.types import Gold, Ranking
 from rankjury.core.validation import check_arguments
 from rankjury.errors import DataError, UnknownName, UsageError, guard_reading
@@ -203,3 +203,13 @@ def read_run(path: str | Path, format: str | None = None) -> Ranking:
     source = Source.open(path)
     with guard_reading(source.name):
         return ranking_from_frame(read(source, "run", format), source=source.name)
+
+
+def load_gold(given: Any) -> Gold:
+    """Return a gold from a path, or from any form in memory."""
+    return read_gold(given) if isinstance(given, str | Path) else as_gold(given)
+
+
+def load_ranking(given: Any) -> Ranking:
+    """Return a ranking from a path, or from any form in memory."""
+    return read_run(given) if isinstance(given, str | Path) else as_ranking(given)

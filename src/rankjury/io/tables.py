@@ -25,13 +25,14 @@ from rankjury.io.json import (
     refuse_surrogates,
     unique_members,
 )
-from rankjury.io.parquet import read_schema, read_whole
+from rankjury.io.parquet import read_schema, read_whole, scan
 from rankjury.io.source import SEPARATORS, Source, cells_of, plain_suffix, separator_of
 
 TABLE_SUFFIXES = (".csv", ".tsv", ".jsonl", ".ndjson", ".parquet", ".pq")
 _LISTS = ("items", "products", "catalogue", "catalog", "queries", "labels", "data", "results", "rows")
 """Keys of an object that may contain the records."""
 _LINES = (".jsonl", ".ndjson")
+_FIRST_ROWS = 1000
 
 
 def read_table(source: Source, *, text: Callable[[list[str]], Collection[str]] | None = None) -> pl.DataFrame:
@@ -69,6 +70,13 @@ def read_table(source: Source, *, text: Callable[[list[str]], Collection[str]] |
         except pl.exceptions.PolarsError as error:
             raise find_bad_row(source, separator, []) or unreadable(source, error) from error
         return frame.filter(~pl.all_horizontal(pl.all().is_null()))  # blank lines are not rows
+
+
+def first_rows(source: Source) -> pl.DataFrame:
+    """Read the first rows of a table, however large it is: of Parquet 1,000, of a text those at its beginning."""
+    if source.is_parquet():
+        return scan(source.polars, source.name).head(_FIRST_ROWS).collect()
+    return read_table(Source(source.name, None, source.head.rpartition("\n")[0].encode()))
 
 
 def read_header(source: Source) -> tuple[str, list[str]]:

@@ -11,9 +11,8 @@ from rankjury.core.types import Gold, Ranking
 from rankjury.errors import RankjuryError
 from rankjury.io.formats import read
 from rankjury.io.json import parse_json
-from rankjury.io.parquet import scan
 from rankjury.io.source import Source
-from rankjury.io.tables import column_names, read_table
+from rankjury.io.tables import column_names, first_rows
 from rankjury.labeling.products.catalog import TEXTS, read_catalogue
 from rankjury.plan.folder_files import GOLD_NAMES, is_named
 from rankjury.recsys.data.log import Log, find_columns
@@ -21,7 +20,6 @@ from rankjury.recsys.data.read import read_log
 
 MAX_BYTES = 64 << 20
 """A larger file is not read whole: its first lines decide what it is."""
-_FIRST_ROWS = 1000
 
 
 def read_gold_or_run(source: Source, path: Path) -> tuple[str, Gold | Ranking]:
@@ -75,13 +73,7 @@ def log_columns(path: Path) -> dict[str, str]:
 
 def read_log_start(path: Path) -> Log:
     """Read a log; of a large file only the first rows."""
-    if path.stat().st_size <= MAX_BYTES:
-        return read_log(path)
-    source = Source.open(path)
-    if source.is_parquet():
-        return read_log(scan(source.polars, source.name).head(_FIRST_ROWS).collect())
-    lines = source.head.rpartition("\n")[0]
-    return read_log(read_table(Source(source.name, None, lines.encode())))
+    return read_log(path if path.stat().st_size <= MAX_BYTES else first_rows(Source.open(path)))
 
 
 def tensors_of(path: Path) -> tuple[list[str], bool]:

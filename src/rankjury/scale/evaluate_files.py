@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from rankjury.core.progress import NO_PROGRESS, Progress
-from rankjury.core.text import split_spellings
 from rankjury.core.validation import check_arguments
 from rankjury.errors import DataError, UnknownName, UsageError
 
@@ -105,7 +104,6 @@ def evaluate_files(
     from rankjury.evaluation.evaluate import DEFAULT_MEASURES, resolve_measures
 
     runs = [runs] if isinstance(runs, str | Path) else runs
-    measures = split_spellings(measures) or [measures] if isinstance(measures, str) else measures
     gold, paths = fspath(gold), [fspath(path) for path in (runs.values() if isinstance(runs, Mapping) else runs)]
     if not paths:
         raise UsageError("no run was given", expected="one run file or more")

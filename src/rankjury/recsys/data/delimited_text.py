@@ -29,8 +29,6 @@ class LogRows:
     """Names of these columns in the file."""
     place: Callable[[int], str]
     """Returns the location of the n-th row, for errors."""
-    notes: tuple[str, ...] = ()
-    """Warnings from reading them."""
 
 
 @dataclass(frozen=True)

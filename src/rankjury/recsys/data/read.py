@@ -1,7 +1,9 @@
 """Reader of logs: MovieLens files, tables in CSV, TSV, JSONL and Parquet, and frames; ids and values are checked."""
 
 import io
+import re
 from collections.abc import Collection, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from math import inf
 from pathlib import Path
@@ -11,13 +13,13 @@ import numpy as np
 import polars as pl
 
 from rankjury.core.convert import frame_of
-from rankjury.core.text import plural
+from rankjury.core.text import join_names, plural
 from rankjury.core.validation import check_arguments
-from rankjury.errors import DataError, UnknownName, UsageError, guard_reading
+from rankjury.errors import DataError, RankjuryError, UnknownName, UsageError, guard_reading
 from rankjury.io.json import parse_json
 from rankjury.io.parquet import scan
 from rankjury.io.source import SEPARATORS, Source, cells_of, plain_suffix
-from rankjury.io.tables import unreadable
+from rankjury.io.tables import first_rows, unreadable
 from rankjury.recsys.data.attributes import Attributes, read_items
 from rankjury.recsys.data.delimited_text import SHOWN, DelimitedText, LogRows, is_number, json_fault, read_text
 from rankjury.recsys.data.log import (
@@ -29,20 +31,20 @@ from rankjury.recsys.data.log import (
     VALUE,
     Log,
     as_whole,
+    find_column,
     find_columns,
     is_header,
     log_from_frame,
 )
 from rankjury.recsys.data.movielens import resolve_file
 from rankjury.recsys.data.times import TimeParser
-from rankjury.recsys.data.unused_columns import (
-    has_values,
-    note_unused_of_frame,
-    note_unused_of_json,
-    note_unused_of_text,
-)
 
 FORMATS = ("csv", "tsv", "jsonl", "parquet", "ratings.dat", "u.data")
+_SAMPLED = 1000
+"""Rows of a frame in which ratings are looked for."""
+_ID_NAME = re.compile(r"(?i:(?:^|[\s_-])(?:id|idx|index))$|I[dD]$")
+_LOWEST_TIME = 1e7
+"""Above any rating; days such as 20201231 are above it, and so are seconds since April 1970."""
 _EXPECTED = "CSV, TSV, JSONL, Parquet, ratings.dat or u.data"
 _HEADLESS = {"ratings.dat": "::", "u.data": "\t"}
 _NAMES = dict(zip(COLUMNS, ("user", "item", "rating", "timestamp"), strict=True))
@@ -92,13 +94,19 @@ def read_log(
     if isinstance(path, str | Path):
         source = Source.open(resolve_file(path, "log"))
         with guard_reading(source.name, "a log"):
-            log = _log_from_rows(_read_rows(source, given, format), source.name, scale)
+            rows = _read_rows(source, given, format)
+            log = _log_from_rows(rows, source.name, scale)
     else:
         try:
             frame = frame_of(path)
         except DataError as error:
             raise UsageError(f"the log is of type {type(path).__name__}", expected="a path or a frame") from error
-        log = _log_from_rows(_named_rows(frame.lazy(), given, "frame"), "frame", scale)
+        rows = _named_rows(frame.lazy(), given, "frame")
+        log = _log_from_rows(rows, "frame", scale)
+    if VALUE not in rows.names and value != NO_COLUMN:
+        with suppress(RankjuryError):  # the first rows of a text without a header are not a table
+            sample = first_rows(source) if isinstance(path, str | Path) else frame.head(_SAMPLED)
+            log = replace(log, notes=(*_unused_ratings(sample, rows.names.values()), *log.notes))
     if catalogue is None:
         return log
     known = read_items(catalogue) if isinstance(catalogue, str | Path) else catalogue
@@ -107,11 +115,34 @@ def read_log(
 
 def _named_rows(rows: pl.LazyFrame, given: Mapping[str, str], source: str) -> LogRows:
     """Return the columns of a log in a frame or a Parquet file."""
-    names = rows.collect_schema().names()
-    columns = find_columns(names, given, source)
+    columns = find_columns(rows.collect_schema().names(), given, source)
     frame = rows.select(pl.col(name).alias(column) for column, name in columns.items()).collect()
-    notes = () if has_values(columns, given) else note_unused_of_frame(rows, names, columns.values())
-    return LogRows(frame, columns, lambda row: f"{source}, row {row + 1:,}", notes)
+    return LogRows(frame, columns, lambda row: f"{source}, row {row + 1:,}")
+
+
+def _unused_ratings(sample: pl.DataFrame, used: Collection[str]) -> tuple[str, ...]:
+    """Return the warning about columns that are not used and may hold ratings, by the first rows of a table."""
+    columns = {column.name.strip(): column for column in sample}
+    if not columns.keys() >= {*used}:  # there is no header
+        return ()
+    unused = [name for name, column in columns.items() if name not in used and _may_hold_ratings(name, column)]
+    ways = "set --value (in Python value=, in a plan value under [gold]) to a column, or to none"
+    text = f"no rating column found: all values are 1; unused: {join_names(unused, 3)}; {ways}"
+    return (text,) if unused else ()
+
+
+def _may_hold_ratings(name: str, column: pl.Series) -> bool:
+    """Return whether a column holds numbers that are neither ids, times, years nor the numbers of the rows."""
+    if not name or _ID_NAME.search(name) or any(find_column([name], known) for known in (USER, ITEM, TIME)):
+        return False
+    if column.dtype == pl.String:
+        column = column.str.strip_chars().cast(pl.Float64, strict=False)
+    if not column.dtype.is_numeric() or column.is_empty() or column.null_count():
+        return False
+    numbers = column.cast(pl.Float64).to_numpy()
+    is_year = (numbers == np.round(numbers)).all() and numbers.min() >= 1900 and numbers.max() <= 2100
+    counts_rows = numbers.size > 2 and (np.diff(numbers) == 1).all()
+    return bool(np.isfinite(numbers).all()) and not (numbers.min() >= _LOWEST_TIME or is_year or counts_rows)
 
 
 def _log_from_rows(rows: LogRows, source: str, scale: tuple[float, float] | None) -> Log:
@@ -119,12 +150,12 @@ def _log_from_rows(rows: LogRows, source: str, scale: tuple[float, float] | None
     if rows.frame.is_empty():
         raise DataError("found no rows", where=source, expected="at least one interaction")
     columns = {column: _ids(rows, column) for column in (USER, ITEM)}
-    unit, notes = "s", rows.notes
+    unit, notes = "s", tuple[str, ...]()
     if VALUE in rows.frame.columns:
         columns[VALUE] = _values(rows, scale)
     if TIME in rows.frame.columns:
         times = TimeParser(rows.names[TIME], rows.place).parse(rows.frame[TIME])
-        columns[TIME], unit, notes = times.values, times.unit, (*notes, *times.notes)
+        columns[TIME], unit, notes = times.values, times.unit, times.notes
     log = log_from_frame(pl.DataFrame(columns), source=source, unit=unit, notes=notes)
     for column, ids, codes in ((USER, log.users, log.user), (ITEM, log.items, log.item)):
         blank = (ids.str.strip_chars() != ids).arg_true()  # surrounding blanks would split one id into two
@@ -233,8 +264,7 @@ def _read_json(source: Source, given: Mapping[str, str]) -> LogRows:
         frame = rows.select(pl.col(name).alias(column) for column, name in found.items()).collect()
     except pl.exceptions.PolarsError as error:
         raise json_fault(source) or unreadable(source, error) from error
-    notes = () if has_values(found, given) else note_unused_of_json(source, list(keys), found.values())
-    return LogRows(frame, found, DelimitedText(source, " ", tuple(found), headed=False).place, notes)
+    return LogRows(frame, found, DelimitedText(source, " ", tuple(found), headed=False).place)
 
 
 def _read_table(source: Source, given: Mapping[str, str]) -> LogRows:
@@ -252,10 +282,7 @@ def _read_table(source: Source, given: Mapping[str, str]) -> LogRows:
     duplicate = next((name for name in names if names.count(name) > 1), None)
     if duplicate is not None:
         raise DataError(f"duplicate column {duplicate!r}", where=source.name, expected="each column once")
-    rows = read_text(DelimitedText(source, separator, tuple(names)), found)
-    if has_values(found, given):
-        return rows
-    return replace(rows, notes=note_unused_of_text(source, separator, names, found.values()))
+    return read_text(DelimitedText(source, separator, tuple(names)), found)
 
 
 def _read_headless(source: Source, form: str, absent: Collection[str]) -> LogRows:

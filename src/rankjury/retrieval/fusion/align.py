@@ -6,7 +6,6 @@ items are matched by name once; everything after that is arithmetic on arrays.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,7 +13,6 @@ import polars as pl
 from numpy.typing import NDArray
 
 from rankjury.core.columns import ITEM, QUERY
-from rankjury.core.convert import as_ranking
 from rankjury.core.types import (
     ROW_NUMBER,
     Floats,
@@ -29,7 +27,7 @@ from rankjury.core.types import (
 )
 from rankjury.core.validation import check_arguments
 from rankjury.errors import DataError, UsageError
-from rankjury.io.formats import read_run
+from rankjury.io.formats import load_ranking
 from rankjury.retrieval.fusion.fusion import METHODS, NORMALIZATIONS, Fusion
 
 
@@ -224,5 +222,4 @@ def fuse(rankings: Sequence[Any], fusion: Fusion | str = "rrf", source: str = "f
         ['b', 'a']
     """
     method = Fusion.parse(fusion) if isinstance(fusion, str) else fusion
-    loaded = [read_run(ranking) if isinstance(ranking, str | Path) else as_ranking(ranking) for ranking in rankings]
-    return Aligned.of(loaded).fuse(method, source)
+    return Aligned.of([load_ranking(ranking) for ranking in rankings]).fuse(method, source)
