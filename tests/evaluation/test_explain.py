@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 import rankjury
-from rankjury.errors import DuplicatePair, UnknownName
+from rankjury.errors import DuplicatePair, UnknownName, UsageError
 from rankjury.measures.dialects import DIALECTS
 
 GOLD = {"q1": {"a": 2, "b": 1}, "q2": {"c": 1}, "q3": {"d": 1}}
@@ -59,3 +59,5 @@ def test_duplicates_and_unknown_measures() -> None:
     assert rankjury.explain(GOLD, hits, "rr", duplicates="max").rows[0].mean == pytest.approx(1 / 3)
     with pytest.raises(UnknownName, match="ndcg"):
         rankjury.explain(GOLD, RUN, "ndgc@10")
+    with pytest.raises(UsageError, match="2 rankings by name"):
+        rankjury.explain(GOLD, {"old": RUN, "new": RUN})

@@ -1,15 +1,16 @@
 """Explanation of a value: the run under every dialect and convention, and which convention makes the difference."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from rankjury.core.text import align_columns, join_names, visible
+from rankjury.core.convert import is_named_runs
+from rankjury.core.text import align_columns, join_names, plural, visible
 from rankjury.core.validation import check_arguments
-from rankjury.errors import RankjuryError
+from rankjury.errors import RankjuryError, UsageError
 from rankjury.evaluation.evaluate import Evaluation
 from rankjury.evaluation.judge import DuplicateRule
 from rankjury.io.formats import load_gold, load_ranking
@@ -194,6 +195,8 @@ def explain(
         >>> {row.who: row.because for row in explanation.rows if row.differs}["lenskit"]
         ('over=min',)
     """
+    if isinstance(ranking, Mapping) and is_named_runs(ranking):
+        raise UsageError(f"found {plural(len(ranking), 'ranking', 'rankings')} by name", expected="one ranking")
     named = resolve(measure)
     base, spelling = named.own, str(measure)
     evaluation = Evaluation.match(load_gold(gold), load_ranking(ranking), duplicates=duplicates)
